@@ -1,0 +1,444 @@
+//! A loop file's bytes → what it defines, and what is wrong with it.
+
+use super::check;
+use super::diagnostic::{Diagnostic, Severity};
+use super::header::{self, Header};
+use super::policy;
+use super::text::{Lines, js_trim, quote, utf16_len};
+use super::variables;
+use super::yaml::{Node, Scalar, entry};
+use crate::task::{Definition, Execution, Schedule};
+use std::ops::Range;
+
+/// The most UTF-16 units of a name.
+const LONGEST_NAME: usize = 80;
+/// Where the peer cuts a prompt, in UTF-16 units.
+const PEER_PROMPT: usize = 20_000;
+/// The most bytes of a loop file that are read.
+pub(crate) const LARGEST_FILE: u64 = 4 << 20;
+
+/// What [`parse`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// What the file defines; `None` when it is malformed.
+    pub definition: Option<Definition>,
+    /// What is wrong, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a loop file. A malformed one has no definition and at least one finding of severity
+/// [`Severity::Error`]. Bytes that are not UTF-8 become U+FFFD, as the peer reads them.
+pub fn parse(bytes: &[u8]) -> Parsed {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = Lines::new(&text);
+    let mut reader = Reader { text: &text, lines: &lines, diagnostics: Vec::new() };
+    if let Err(error) = std::str::from_utf8(bytes) {
+        let at = error.valid_up_to();
+        reader.diagnostics.push(
+            Diagnostic::new(
+                &lines,
+                Severity::Warning,
+                "not-utf8",
+                at..at + '\u{fffd}'.len_utf8(),
+                "Bytes here are not UTF-8; they are read as \u{fffd}",
+            )
+            .help("save the file as UTF-8"),
+        );
+    }
+    let definition = match header::read(&text, &lines) {
+        Ok(header) => reader.definition(&header),
+        Err(finding) => {
+            reader.diagnostics.push(*finding);
+            None
+        }
+    };
+    let mut diagnostics = reader.diagnostics;
+    diagnostics.sort_by_key(|finding| (finding.line, finding.column));
+    Parsed { definition, diagnostics }
+}
+
+pub(crate) struct Reader<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) lines: &'a Lines<'a>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    pub(crate) fn finding(
+        &self,
+        severity: Severity,
+        code: &str,
+        range: Range<usize>,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::new(self.lines, severity, code, range, message)
+    }
+
+    fn definition(&mut self, header: &Header) -> Option<Definition> {
+        let entries = header.root.entries().unwrap_or_default();
+        for value in &header.bare {
+            let quoted = quote(&self.text[value.clone()]);
+            let finding = self
+                .finding(
+                    Severity::Warning,
+                    "unquoted-colon",
+                    value.clone(),
+                    "The value has a colon and no quotes: strict readers refuse the whole file",
+                )
+                .help(format!("quote it: {quoted}"))
+                .fix(self.lines, "Quote the value", value.clone(), quoted);
+            self.diagnostics.push(finding);
+        }
+        self.keys(entries);
+        let head = header.parts.head.start..header.parts.head.start;
+        let name = self.name(entries, &head);
+        let zone = self.zone(entries);
+        let cron = self.cron(entries, &head, zone.as_ref().ok().and_then(Option::as_deref));
+        let model = self.model(entries, &head);
+        let agent = self.agent(entries);
+        let enabled = self.enabled(entries);
+        let policy = match entry(entries, "policy") {
+            Some((key, value)) => policy::read(self, key, value),
+            None => Ok(None),
+        };
+        let variables = policy.as_ref().is_ok_and(|policy| {
+            policy.as_ref().is_some_and(|policy| policy.variables == Some(true))
+        });
+        let prompt = self.prompt(&header.parts.body, header.parts.closing, variables);
+        let (provider_id, model_id) = model?;
+        Some(Definition {
+            name: name?,
+            enabled,
+            schedule: Schedule::Cron { cron: cron?, timezone: zone.ok()? },
+            execution: Execution { prompt: prompt?, provider_id, model_id, agent, ..Execution::default() },
+            policy: policy.ok()?,
+        })
+    }
+
+    /// Reads a key that must hold text; the answer is trimmed, with the range of the value.
+    fn required(
+        &mut self,
+        entries: &[(Node, Node)],
+        key: &str,
+        head: &Range<usize>,
+        example: &str,
+    ) -> Option<(String, Range<usize>)> {
+        let finding = match entry(entries, key) {
+            None => self
+                .finding(
+                    Severity::Error,
+                    &format!("missing-{key}"),
+                    head.clone(),
+                    format!("The header has no `{key}`"),
+                )
+                .help(format!("add a line {key}: {example}")),
+            Some((node, value)) => match value.text().map(js_trim) {
+                Some("") => self.empty(key, node, value, example),
+                Some(text) => return Some((text.to_owned(), value.range.clone())),
+                None if value.is_null() => self.empty(key, node, value, example),
+                None => self.not_text(Severity::Error, key, value, example),
+            },
+        };
+        self.diagnostics.push(finding);
+        None
+    }
+
+    fn empty(&self, key: &str, node: &Node, value: &Node, example: &str) -> Diagnostic {
+        let range =
+            if value.range.is_empty() { node.range.clone() } else { value.range.clone() };
+        self.finding(Severity::Error, &format!("missing-{key}"), range, format!("`{key}` is empty"))
+            .help(format!("write {key}: {example}"))
+    }
+
+    fn not_text(&self, severity: Severity, key: &str, value: &Node, example: &str) -> Diagnostic {
+        let noun = value.noun();
+        let finding = self.finding(
+            severity,
+            &format!("{key}-not-text"),
+            value.range.clone(),
+            format!("`{key}` is {noun}, not text"),
+        );
+        match value.scalar() {
+            Some(_) if !value.alias && !value.tagged => {
+                let quoted = quote(&self.text[value.range.clone()]);
+                finding.help(format!("quote it: {key}: {quoted}")).fix(
+                    self.lines,
+                    "Quote the value",
+                    value.range.clone(),
+                    quoted,
+                )
+            }
+            _ => finding.help(format!("write {key}: {example}")),
+        }
+    }
+
+    fn name(&mut self, entries: &[(Node, Node)], head: &Range<usize>) -> Option<String> {
+        let (name, range) = self.required(entries, "name", head, "daily-digest")?;
+        let length = utf16_len(&name);
+        if length > LONGEST_NAME {
+            let finding = self
+                .finding(
+                    Severity::Error,
+                    "name-too-long",
+                    range,
+                    format!("The name has {length} UTF-16 units; {LONGEST_NAME} is the most"),
+                )
+                .help("shorten it (an emoji counts as two or more)");
+            self.diagnostics.push(finding);
+            return None;
+        }
+        Some(name)
+    }
+
+    fn cron(
+        &mut self,
+        entries: &[(Node, Node)],
+        head: &Range<usize>,
+        zone: Option<&str>,
+    ) -> Option<String> {
+        let (cron, range) = self.required(entries, "schedule", head, "\"0 9 * * *\"")?;
+        match check::check_cron(&cron, zone) {
+            Ok(notes) => {
+                for note in notes {
+                    let finding =
+                        self.finding(Severity::Info, "schedule-note", range.clone(), note);
+                    self.diagnostics.push(finding);
+                }
+                Some(cron)
+            }
+            Err(problem) => {
+                let finding = self
+                    .finding(Severity::Error, "bad-schedule", range, problem.message)
+                    .help(problem.help);
+                self.diagnostics.push(finding);
+                None
+            }
+        }
+    }
+
+    /// Reads the zone; `Ok(None)` when the file names none, `Err` when it names a wrong one.
+    fn zone(&mut self, entries: &[(Node, Node)]) -> Result<Option<String>, ()> {
+        let Some((_, value)) = entry(entries, "timezone") else { return Ok(None) };
+        let Some(zone) = value.text().map(js_trim) else {
+            if !value.is_null() {
+                let finding = self.not_text(Severity::Warning, "timezone", value, "Europe/Kyiv");
+                self.diagnostics.push(Diagnostic {
+                    message: format!("{}; it is ignored", finding.message),
+                    fix: None,
+                    help: Some("write an IANA name, such as timezone: Europe/Kyiv".to_owned()),
+                    ..finding
+                });
+            }
+            return Ok(None);
+        };
+        if zone.is_empty() {
+            return Ok(None);
+        }
+        match check::check_zone(zone) {
+            Ok(proper) => {
+                if proper != zone && proper.eq_ignore_ascii_case(zone) {
+                    let finding = self
+                        .finding(
+                            Severity::Warning,
+                            "timezone-case",
+                            value.range.clone(),
+                            format!("The zone is written {proper}; other readers may refuse `{zone}`"),
+                        )
+                        .help(format!("write timezone: {proper}"))
+                        .fix(
+                            self.lines,
+                            format!("Write {proper}"),
+                            value.range.clone(),
+                            proper.clone(),
+                        );
+                    self.diagnostics.push(finding);
+                }
+                Ok(Some(zone.to_owned()))
+            }
+            Err(problem) => {
+                let mut finding = self
+                    .finding(Severity::Error, "bad-timezone", value.range.clone(), problem.message)
+                    .help(problem.help);
+                if let Some(meant) = check::meant_zone(zone) {
+                    finding = finding.fix(
+                        self.lines,
+                        format!("Write {meant}"),
+                        value.range.clone(),
+                        meant,
+                    );
+                }
+                self.diagnostics.push(finding);
+                Err(())
+            }
+        }
+    }
+
+    fn model(&mut self, entries: &[(Node, Node)], head: &Range<usize>) -> Option<(String, String)> {
+        let (model, range) = self.required(entries, "model", head, "provider/model")?;
+        let parts = model
+            .split_once('/')
+            .map(|(provider, model)| (js_trim(provider), js_trim(model)))
+            .filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
+        match parts {
+            Some((provider, model)) => Some((provider.to_owned(), model.to_owned())),
+            None => {
+                let finding = self
+                    .finding(
+                        Severity::Error,
+                        "model-without-provider",
+                        range,
+                        format!("`{model}` does not name a provider and a model"),
+                    )
+                    .help("write provider/model, such as model: anthropic/claude-sonnet-4-5");
+                self.diagnostics.push(finding);
+                None
+            }
+        }
+    }
+
+    fn agent(&mut self, entries: &[(Node, Node)]) -> Option<String> {
+        let (_, value) = entry(entries, "agent")?;
+        match value.text().map(js_trim) {
+            Some("") => None,
+            Some(agent) => Some(agent.to_owned()),
+            None => {
+                if !value.is_null() {
+                    let mut finding = self.not_text(Severity::Warning, "agent", value, "plan");
+                    finding.message.push_str("; it is ignored");
+                    self.diagnostics.push(finding);
+                }
+                None
+            }
+        }
+    }
+
+    /// Only a real boolean `true` enables.
+    fn enabled(&mut self, entries: &[(Node, Node)]) -> bool {
+        let Some((key, value)) = entry(entries, "enabled") else { return false };
+        if let Some(enabled) = value.bool() {
+            return enabled;
+        }
+        let range = if value.range.is_empty() { key.range.clone() } else { value.range.clone() };
+        let written = &self.text[range.clone()];
+        let mut finding = self
+            .finding(
+                Severity::Warning,
+                "enabled-not-boolean",
+                range.clone(),
+                format!("`enabled` is {}, not true or false: the loop is off", value.noun()),
+            )
+            .help("write enabled: true to switch the loop on, enabled: false to keep it off");
+        if let Some((text, meaning)) = value.scalar() {
+            finding.message = match meaning {
+                Scalar::Null => "`enabled` is empty: the loop is off".to_owned(),
+                _ => format!("`{written}` is not a boolean in YAML 1.2: the loop is off"),
+            };
+            let meant = match text.trim().to_ascii_lowercase().as_str() {
+                "yes" | "on" | "y" | "1" | "true" => Some("true"),
+                "no" | "off" | "n" | "0" | "false" => Some("false"),
+                _ => None,
+            };
+            if let Some(meant) = meant
+                && !value.alias
+                && !value.tagged
+            {
+                finding = finding.fix(self.lines, format!("Write {meant}"), range, meant);
+            }
+        }
+        self.diagnostics.push(finding);
+        false
+    }
+
+    fn prompt(&mut self, body: &Range<usize>, closing: usize, variables: bool) -> Option<String> {
+        let text = &self.text[body.clone()];
+        let prompt = js_trim(text);
+        if prompt.is_empty() {
+            let finding = self
+                .finding(
+                    Severity::Error,
+                    "missing-prompt",
+                    closing..closing + 3,
+                    "There is no prompt below the header",
+                )
+                .help("write what the agent is to do below the second --- line");
+            self.diagnostics.push(finding);
+            return None;
+        }
+        let start = body.start + (prompt.as_ptr().addr() - text.as_ptr().addr());
+        let length = utf16_len(prompt);
+        if length > PEER_PROMPT {
+            let finding = self
+                .finding(
+                    Severity::Warning,
+                    "prompt-long",
+                    start..start,
+                    format!("The prompt has {length} UTF-16 units: OpenChamber cuts it at {PEER_PROMPT}, Loopkeeper does not"),
+                )
+                .help("move the long part into a file and let the prompt name it");
+            self.diagnostics.push(finding);
+        }
+        variables::check(self, start, prompt, variables);
+        Some(prompt.to_owned())
+    }
+
+    /// Points at top-level keys that were probably meant as one that counts.
+    fn keys(&mut self, entries: &[(Node, Node)]) {
+        const KNOWN: [&str; 7] =
+            ["name", "schedule", "enabled", "model", "agent", "timezone", "policy"];
+        const ELSEWHERE: [&str; 5] =
+            ["thinking_level", "variant", "goalEnabled", "goalTokenBudget", "permissionAutoAccept"];
+        for (key, _) in entries {
+            let Some(name) = key.text() else { continue };
+            if KNOWN.contains(&name) {
+                continue;
+            }
+            let meant = match name {
+                "cron" => Some("schedule"),
+                "tz" | "time_zone" | "timeZone" | "zone" => Some("timezone"),
+                _ => KNOWN.into_iter().find(|known| near(name, known)),
+            };
+            let finding = if let Some(meant) = meant.filter(|meant| entry(entries, meant).is_none())
+            {
+                self.finding(
+                    Severity::Warning,
+                    "unknown-key",
+                    key.range.clone(),
+                    format!("`{name}` is not a key of loops and is ignored"),
+                )
+                .help(format!("did you mean {meant}?"))
+                .fix(self.lines, format!("Write {meant}"), key.range.clone(), meant)
+            } else if ELSEWHERE.contains(&name) {
+                self.finding(
+                    Severity::Info,
+                    "key-not-in-files",
+                    key.range.clone(),
+                    format!("`{name}` is kept with the task, not in the file, and is ignored here"),
+                )
+            } else {
+                continue;
+            };
+            self.diagnostics.push(finding);
+        }
+    }
+}
+
+/// Says whether two keys differ in case only, in one letter, or by two neighbours swapped.
+pub(crate) fn near(written: &str, known: &str) -> bool {
+    let written = written.to_lowercase().replace('-', "_");
+    if written == known {
+        return true;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (written.chars().collect(), known.chars().collect());
+    if a.len().abs_diff(b.len()) > 1 || b.len() < 4 {
+        return false;
+    }
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let (rest_a, rest_b) = (&a[same..], &b[same..]);
+    match (rest_a, rest_b) {
+        ([_, a @ ..], [_, b @ ..]) if a == b => true,
+        ([_, a @ ..], b) if a == b => true,
+        (a, [_, b @ ..]) if a == b => true,
+        ([a1, a2, a @ ..], [b1, b2, b @ ..]) => a1 == b2 && a2 == b1 && a == b,
+        _ => false,
+    }
+}
