@@ -1,8 +1,9 @@
 //! A loop file's header: found, read (leniently when it must be), and explained when it cannot.
 
+use super::controls;
 use super::diagnostic::{Diagnostic, Severity};
 use super::frontmatter::{self, NoHeader, Parts, line_at};
-use super::lenient::{self, Lenient};
+use super::lenient;
 use super::text::{Lines, quote};
 use super::yaml::{self, ErrorKind, Node, YamlError};
 use std::ops::Range;
@@ -14,6 +15,8 @@ pub(crate) struct Header {
     pub(crate) root: Node,
     /// Values that only the lenient pass could read.
     pub(crate) bare: Vec<Range<usize>>,
+    /// The first control character that YAML forbids.
+    pub(crate) control: Option<Range<usize>>,
 }
 
 /// Reads the header of a loop file.
@@ -22,21 +25,31 @@ pub(crate) struct Header {
 /// The finding that makes the file malformed.
 pub(crate) fn read(text: &str, lines: &Lines<'_>) -> Result<Header, Box<Diagnostic>> {
     let parts = frontmatter::split(text).map_err(|why| Box::new(no_header(lines, text, why)))?;
-    let head = &text[parts.head.clone()];
     let base = parts.head.start;
-    let (root, bare) = match yaml::read(head, &|offset| base + offset) {
+    let head = &text[parts.head.clone()];
+    let disguised = controls::disguise(head);
+    let source = disguised.as_ref().map_or(head, |disguised| disguised.text.as_str());
+    let place = |at| base + disguised.as_ref().map_or(at, |disguised| disguised.place(at));
+    let reveal = |text: String| match &disguised {
+        Some(disguised) => disguised.reveal(&text),
+        None => text,
+    };
+    let (root, bare) = match yaml::read(source, &place, &reveal) {
         Ok(root) => (root, Vec::new()),
         Err(error) => {
-            let retry = if retryable(&error) { lenient::rewrite(head) } else { None };
-            match retry.map(|lenient| second(&lenient, base)) {
-                Some(Ok((root, bare))) => (root, bare),
-                Some(Err(second)) => return Err(Box::new(explain(lines, text, &parts, &second))),
-                None => return Err(Box::new(explain(lines, text, &parts, &error))),
+            let retry = if retryable(&error) { lenient::rewrite(source) } else { None };
+            let Some(lenient) = retry else {
+                return Err(Box::new(explain(lines, text, &parts, &error)));
+            };
+            match yaml::read(&lenient.text, &|at| place(lenient.place(at)), &reveal) {
+                Ok(root) => (root, lenient.values.iter().map(|v| place(v.start)..place(v.end)).collect()),
+                Err(second) => return Err(Box::new(explain(lines, text, &parts, &second))),
             }
         }
     };
+    let control = disguised.as_ref().map(|found| base + found.first.start..base + found.first.end);
     match root {
-        Some(root) if root.entries().is_some() => Ok(Header { parts, root, bare }),
+        Some(root) if root.entries().is_some() => Ok(Header { parts, root, bare, control }),
         Some(root) => Err(Box::new(
             Diagnostic::new(
                 lines,
@@ -63,13 +76,6 @@ pub(crate) fn read(text: &str, lines: &Lines<'_>) -> Result<Header, Box<Diagnost
 /// Says whether reading values as text could help; a duplicate stays one however values are read.
 fn retryable(error: &YamlError) -> bool {
     matches!(error.kind, ErrorKind::Syntax(_) | ErrorKind::UnknownAlias)
-}
-
-#[allow(clippy::type_complexity, reason = "the pair is taken apart at once")]
-fn second(lenient: &Lenient, base: usize) -> Result<(Option<Node>, Vec<Range<usize>>), YamlError> {
-    let root = yaml::read(&lenient.text, &|offset| base + lenient.place(offset))?;
-    let bare = lenient.values.iter().map(|range| base + range.start..base + range.end).collect();
-    Ok((root, bare))
 }
 
 fn no_header(lines: &Lines<'_>, text: &str, why: NoHeader) -> Diagnostic {

@@ -6,6 +6,7 @@
 //! nothing, and nothing but `enabled` and what the user saves is ever written into one.
 
 mod check;
+mod controls;
 mod diagnostic;
 pub mod discover;
 pub mod edit;

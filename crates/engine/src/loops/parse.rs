@@ -89,6 +89,17 @@ impl Reader<'_> {
                 .fix(self.lines, "Quote the value", value.clone(), quoted);
             self.diagnostics.push(finding);
         }
+        if let Some(range) = &header.control {
+            let finding = self
+                .finding(
+                    Severity::Warning,
+                    "control-character",
+                    range.clone(),
+                    "A control character stands here: strict readers refuse the whole file",
+                )
+                .help("remove it, or write it as an escape inside double quotes, such as \"\\x07\"");
+            self.diagnostics.push(finding);
+        }
         self.keys(entries);
         let head = header.parts.head.start..header.parts.head.start;
         let name = self.name(entries, &head);

@@ -1,0 +1,1 @@
+//! Deleted loop files, kept for a while so that a deletion can be undone.
