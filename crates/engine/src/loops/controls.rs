@@ -24,9 +24,9 @@ fn is_forbidden(char: char) -> bool {
 pub(crate) fn disguise(head: &str) -> Option<Disguised> {
     let (at, first) = head.char_indices().find(|(_, char)| is_forbidden(*char))?;
     // A block of private-use characters that the header does not use itself.
-    let base = (0xE000..0xF800).step_by(0x100).find(|base| {
-        !head.chars().any(|char| (*base..*base + 0x100).contains(&u32::from(char)))
-    })?;
+    let base = (0xE000..0xF800)
+        .step_by(0x100)
+        .find(|base| !head.chars().any(|char| (*base..*base + 0x100).contains(&u32::from(char))))?;
     let mut out = Disguised {
         text: String::with_capacity(head.len() + 8),
         first: at..at + first.len_utf8(),

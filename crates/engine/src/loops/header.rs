@@ -42,7 +42,9 @@ pub(crate) fn read(text: &str, lines: &Lines<'_>) -> Result<Header, Box<Diagnost
                 return Err(Box::new(explain(lines, text, &parts, &error)));
             };
             match yaml::read(&lenient.text, &|at| place(lenient.place(at)), &reveal) {
-                Ok(root) => (root, lenient.values.iter().map(|v| place(v.start)..place(v.end)).collect()),
+                Ok(root) => {
+                    (root, lenient.values.iter().map(|v| place(v.start)..place(v.end)).collect())
+                }
                 Err(second) => return Err(Box::new(explain(lines, text, &parts, &second))),
             }
         }
@@ -122,27 +124,36 @@ fn no_header(lines: &Lines<'_>, text: &str, why: NoHeader) -> Diagnostic {
 /// Turns a YAML error into a finding with a way out.
 fn explain(lines: &Lines<'_>, text: &str, parts: &Parts, error: &YamlError) -> Diagnostic {
     let range = error.range.clone();
-    let finding =
-        |code: &str, message: String| Diagnostic::new(lines, Severity::Error, code, range.clone(), message);
+    let finding = |code: &str, message: String| {
+        Diagnostic::new(lines, Severity::Error, code, range.clone(), message)
+    };
     match &error.kind {
         ErrorKind::Duplicate(key, first) => {
             let (first, second) = (lines.line(first.start), lines.line(range.start));
-            finding("duplicate-key", format!("`{key}` stands in line {first} and again in line {second}"))
-                .help("keep one of the two lines")
+            finding(
+                "duplicate-key",
+                format!("`{key}` stands in line {first} and again in line {second}"),
+            )
+            .help("keep one of the two lines")
         }
-        ErrorKind::TooLarge => {
-            finding("alias-bomb", "The header grows beyond 10,000 values when its aliases are followed".to_owned())
-                .help("write the values out, or remove what the loop does not need")
+        ErrorKind::TooLarge => finding(
+            "alias-bomb",
+            "The header grows beyond 10,000 values when its aliases are followed".to_owned(),
+        )
+        .help("write the values out, or remove what the loop does not need"),
+        ErrorKind::TooDeep => {
+            finding("too-deep", "Values stand more than 64 levels inside each other".to_owned())
+                .help("remove what the loop does not need")
         }
-        ErrorKind::TooDeep => finding("too-deep", "Values stand more than 64 levels inside each other".to_owned())
-            .help("remove what the loop does not need"),
         ErrorKind::SecondDocument => {
             finding("second-document", "A second YAML document begins inside the header".to_owned())
                 .help("keep one document between the two --- lines")
         }
-        ErrorKind::Tab => finding("tab-indent", "A tab stands in the indentation; YAML wants spaces".to_owned())
-            .help("indent with spaces")
-            .fix(lines, "Replace the tab by two spaces", range.clone(), "  "),
+        ErrorKind::Tab => {
+            finding("tab-indent", "A tab stands in the indentation; YAML wants spaces".to_owned())
+                .help("indent with spaces")
+                .fix(lines, "Replace the tab by two spaces", range.clone(), "  ")
+        }
         ErrorKind::Syntax(_) | ErrorKind::UnknownAlias => {
             if let Some((key, value)) = unquoted(text, parts, range.start) {
                 return quote_it(lines, text, &key, value);
@@ -170,7 +181,8 @@ fn unquoted(text: &str, parts: &Parts, at: usize) -> Option<(String, Range<usize
         if let Some((key, value)) = lenient::key_and_value(&text[line.clone()]) {
             let value = line.start + value.start..line.start + value.end;
             let here = line.start <= at && at <= line.end;
-            let special = text[value.clone()].starts_with(['*', '@', '`', '%', '?', '-', '|', '>', '&', '!']);
+            let special =
+                text[value.clone()].starts_with(['*', '@', '`', '%', '?', '-', '|', '>', '&', '!']);
             let open = text[value.clone()].starts_with(['{', '[']);
             if (special || (here && open)) && (here || found.is_none()) {
                 found = Some((text[line.start..line.start + key].to_owned(), value));

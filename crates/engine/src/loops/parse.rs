@@ -97,7 +97,9 @@ impl Reader<'_> {
                     range.clone(),
                     "A control character stands here: strict readers refuse the whole file",
                 )
-                .help("remove it, or write it as an escape inside double quotes, such as \"\\x07\"");
+                .help(
+                    "remove it, or write it as an escape inside double quotes, such as \"\\x07\"",
+                );
             self.diagnostics.push(finding);
         }
         self.keys(entries);
@@ -121,7 +123,13 @@ impl Reader<'_> {
             name: name?,
             enabled,
             schedule: Schedule::Cron { cron: cron?, timezone: zone.ok()? },
-            execution: Execution { prompt: prompt?, provider_id, model_id, agent, ..Execution::default() },
+            execution: Execution {
+                prompt: prompt?,
+                provider_id,
+                model_id,
+                agent,
+                ..Execution::default()
+            },
             policy: policy.ok()?,
         })
     }
@@ -155,8 +163,7 @@ impl Reader<'_> {
     }
 
     fn empty(&self, key: &str, node: &Node, value: &Node, example: &str) -> Diagnostic {
-        let range =
-            if value.range.is_empty() { node.range.clone() } else { value.range.clone() };
+        let range = if value.range.is_empty() { node.range.clone() } else { value.range.clone() };
         self.finding(Severity::Error, &format!("missing-{key}"), range, format!("`{key}` is empty"))
             .help(format!("write {key}: {example}"))
     }
@@ -253,7 +260,9 @@ impl Reader<'_> {
                             Severity::Warning,
                             "timezone-case",
                             value.range.clone(),
-                            format!("The zone is written {proper}; other readers may refuse `{zone}`"),
+                            format!(
+                                "The zone is written {proper}; other readers may refuse `{zone}`"
+                            ),
                         )
                         .help(format!("write timezone: {proper}"))
                         .fix(
@@ -417,7 +426,12 @@ impl Reader<'_> {
                     format!("`{name}` is not a key of loops and is ignored"),
                 )
                 .help(format!("did you mean {meant}?"))
-                .fix(self.lines, format!("Write {meant}"), key.range.clone(), meant)
+                .fix(
+                    self.lines,
+                    format!("Write {meant}"),
+                    key.range.clone(),
+                    meant,
+                )
             } else if ELSEWHERE.contains(&name) {
                 self.finding(
                     Severity::Info,

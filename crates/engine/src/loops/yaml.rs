@@ -147,10 +147,7 @@ pub(crate) fn read(
     for next in Parser::new_from_str(source) {
         let (event, span) = next.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or(source.len()).min(source.len());
-            let unknown_alias = matches!(
-                error.kind(),
-                granit_parser::ErrorKind::UnknownAnchor
-            );
+            let unknown_alias = matches!(error.kind(), granit_parser::ErrorKind::UnknownAnchor);
             let kind = if unknown_alias {
                 ErrorKind::UnknownAlias
             } else {
@@ -205,7 +202,8 @@ impl Builder<'_> {
                 let plain = style == ScalarStyle::Plain;
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let value = meaning(&text, plain, tag.as_deref());
-                let content = Content::Scalar { text: (self.reveal)(text.into_owned()), plain, block, value };
+                let content =
+                    Content::Scalar { text: (self.reveal)(text.into_owned()), plain, block, value };
                 let node = self.node(range, tag.is_some(), content);
                 self.add(node, 1, anchor)
             }
