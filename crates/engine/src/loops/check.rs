@@ -41,7 +41,10 @@ pub(crate) fn check_cron(expression: &str, zone: Option<&str>) -> Result<Vec<Str
 /// # Errors
 /// What is wrong, and what to write.
 pub(crate) fn check_zone(zone: &str) -> Result<String, Problem> {
-    chrono_tz::Tz::from_str(zone).map(|zone| zone.name().to_owned()).map_err(|_| Problem {
+    let known = chrono_tz::TZ_VARIANTS.iter().map(|known| known.name());
+    let found = chrono_tz::Tz::from_str(zone).map(|zone| zone.name()).ok();
+    let found = found.or_else(|| known.into_iter().find(|known| known.eq_ignore_ascii_case(zone)));
+    found.map(str::to_owned).ok_or_else(|| Problem {
         message: format!("`{zone}` is no time zone"),
         help: "write an IANA name such as Europe/Kyiv or UTC".to_owned(),
     })

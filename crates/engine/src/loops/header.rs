@@ -155,7 +155,12 @@ fn explain(lines: &Lines<'_>, text: &str, parts: &Parts, error: &YamlError) -> D
                 .fix(lines, "Replace the tab by two spaces", range.clone(), "  ")
         }
         ErrorKind::Syntax(_) | ErrorKind::UnknownAlias => {
-            if let Some((key, value)) = unquoted(text, parts, range.start) {
+            if let Some(tab) = indenting_tab(text, parts, range.start) {
+                let error = YamlError { kind: ErrorKind::Tab, range: tab };
+                return explain(lines, text, parts, &error);
+            }
+            let open = error.kind != ErrorKind::UnknownAlias;
+            if let Some((key, value)) = unquoted(text, parts, range.start, open) {
                 return quote_it(lines, text, &key, value);
             }
             match &error.kind {
@@ -171,9 +176,33 @@ fn explain(lines: &Lines<'_>, text: &str, parts: &Parts, error: &YamlError) -> D
     }
 }
 
+/// Finds a tab in the indentation of the line of an error or the next: where the parser stumbles is
+/// often the value above.
+fn indenting_tab(text: &str, parts: &Parts, at: usize) -> Option<Range<usize>> {
+    let mut start = text[..at].rfind('\n').map_or(0, |at| at + 1);
+    for _ in 0..2 {
+        if start >= parts.head.end {
+            break;
+        }
+        let (line, next) = line_at(text, start);
+        let content = &text[line.clone()];
+        let indent = content.len() - content.trim_start_matches([' ', '\t']).len();
+        if let Some(tab) = content[..indent].find('\t') {
+            return Some(line.start + tab..line.start + tab + 1);
+        }
+        start = next;
+    }
+    None
+}
+
 /// Finds the bare value that a parser stumbles over: the one in the line of the error, else the
 /// first of the header that begins with a character which YAML keeps for itself.
-fn unquoted(text: &str, parts: &Parts, at: usize) -> Option<(String, Range<usize>)> {
+fn unquoted(
+    text: &str,
+    parts: &Parts,
+    at: usize,
+    brackets: bool,
+) -> Option<(String, Range<usize>)> {
     let mut start = parts.head.start;
     let mut found: Option<(String, Range<usize>)> = None;
     while start < parts.head.end {
@@ -183,7 +212,7 @@ fn unquoted(text: &str, parts: &Parts, at: usize) -> Option<(String, Range<usize
             let here = line.start <= at && at <= line.end;
             let special =
                 text[value.clone()].starts_with(['*', '@', '`', '%', '?', '-', '|', '>', '&', '!']);
-            let open = text[value.clone()].starts_with(['{', '[']);
+            let open = brackets && text[value.clone()].starts_with(['{', '[']);
             if (special || (here && open)) && (here || found.is_none()) {
                 found = Some((text[line.start..line.start + key].to_owned(), value));
                 if here {

@@ -27,3 +27,6 @@ pub use diagnostic::{Diagnostic, Edit, Fix, Severity};
 pub use discover::{Cache, Discovery, FolderError, LoopFile, Scope, Stamp, discover};
 pub use parse::{Parsed, parse};
 pub use variables::{VARIABLES, variables};
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ use super::discover::Stamp;
 use armed::Armed;
 use notify::event::{AccessKind, AccessMode, EventKind};
 use snapshot::{Own, Snapshot};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -181,7 +181,7 @@ impl Watcher {
         let status = Arc::new(Mutex::new(WatchStatus::Watching));
         let mut worker = Worker {
             inbox,
-            waiting: VecDeque::new(),
+            stopping: false,
             armed: Armed::new(notifier),
             folders: Vec::new(),
             status: Arc::clone(&status),
@@ -268,7 +268,7 @@ fn forward(to: &Sender<Message>, event: notify::Result<notify::Event>) {
 
 struct Worker {
     inbox: Receiver<Message>,
-    waiting: VecDeque<Message>,
+    stopping: bool,
     armed: Armed,
     folders: Vec<(Folder, Snapshot)>,
     status: Arc<Mutex<WatchStatus>>,
@@ -301,8 +301,8 @@ impl Worker {
     }
 
     fn next(&mut self) -> Result<Message, RecvTimeoutError> {
-        if let Some(message) = self.waiting.pop_front() {
-            return Ok(message);
+        if self.stopping {
+            return Ok(Message::Stop);
         }
         if self.armed.cause().is_some() {
             self.inbox.recv_timeout(self.timing.poll)
@@ -334,9 +334,14 @@ impl Worker {
                     self.armed.gone(&more);
                     paths.extend(more);
                 }
-                Ok(other) => {
-                    self.waiting.push_back(other);
-                    break;
+                // At once, so that a folder that is no longer wanted does not ring.
+                Ok(Message::Folders(folders)) => {
+                    self.replace(folders);
+                    everywhere = true;
+                }
+                Ok(Message::Stop) => {
+                    self.stopping = true;
+                    return;
                 }
                 Err(_) => break,
             }
@@ -346,8 +351,7 @@ impl Worker {
     }
 
     fn replace(&mut self, folders: Vec<(Folder, Snapshot)>) {
-        let mut before: std::collections::HashMap<Folder, Snapshot> =
-            self.folders.drain(..).collect();
+        let mut before: HashMap<Folder, Snapshot> = self.folders.drain(..).collect();
         self.folders = folders
             .into_iter()
             .map(|(folder, snapshot)| {
