@@ -178,6 +178,19 @@ fn zones_in_another_case_are_written_properly() {
 }
 
 #[test]
+fn notes_on_a_schedule_stand_at_it_and_offer_what_every_reader_takes_alike() {
+    let text = file("").replace("\"0 9 * * *\"", "\"@midnight\"");
+    let parsed = read(&text);
+    assert!(parsed.definition.is_some(), "{parsed:#?}");
+    let finding = find(&parsed, "schedule-note");
+    assert_eq!((finding.severity, finding.line, finding.column), (Severity::Info, 3, 11));
+    assert_eq!(fixed(&text, "schedule-note"), text.replace("@midnight", "0 0 * * *"));
+    let never = file("").replace("0 9 * * *", "0 9 31 2 *");
+    assert_eq!(read(&never).definition, None, "31 February never comes");
+    assert_eq!(find(&read(&file("timezone: US/Pacific\n")), "timezone-note").line, 5);
+}
+
+#[test]
 fn keys_that_were_meant_are_named() {
     assert_eq!(fixed(&file("Enabled: true\n"), "unknown-key"), file("enabled: true\n"));
     assert_eq!(fixed(&file("tz: UTC\n"), "unknown-key"), file("timezone: UTC\n"));
