@@ -16,7 +16,6 @@
 mod armed;
 mod snapshot;
 
-use super::discover::Stamp;
 use armed::Armed;
 use notify::event::{AccessKind, AccessMode, EventKind};
 use snapshot::{Own, Snapshot};
@@ -212,10 +211,10 @@ impl Watcher {
         self.send(Message::Folders(folders));
     }
 
-    /// Says that this process wrote a file, so that the change does not ring: its stamp after the
-    /// write, or `None` when it was removed. To be called right after the write.
-    pub fn wrote(&self, path: &Path, stamp: Option<Stamp>) {
-        self.own.wrote(path, stamp);
+    /// Runs a write of this process to one file (or its removal), so that the change does not ring.
+    /// The watcher looks at nothing meanwhile, so that it cannot see the write and not know it.
+    pub fn writing<T>(&self, path: &Path, write: impl FnOnce() -> T) -> T {
+        self.own.writing(path, write)
     }
 
     /// Says how changes are noticed at the moment.

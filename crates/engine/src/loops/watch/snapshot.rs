@@ -68,13 +68,25 @@ fn mode(metadata: &fs::Metadata) -> u32 {
     u32::from(metadata.permissions().readonly())
 }
 
+fn stamp(path: &Path) -> Option<Stamp> {
+    fs::symlink_metadata(path).ok().map(|metadata| Stamp::of(&metadata))
+}
+
 /// The writes of this process that were not seen yet.
 #[derive(Clone, Default)]
 pub(super) struct Own(Arc<Mutex<HashMap<PathBuf, Option<Stamp>>>>);
 
 impl Own {
-    pub(super) fn wrote(&self, path: &Path, stamp: Option<Stamp>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), stamp);
+    /// Runs a write and remembers the stamp that it left; looks wait meanwhile.
+    pub(super) fn writing<T>(&self, path: &Path, write: impl FnOnce() -> T) -> T {
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = stamp(path);
+        let result = write();
+        let after = stamp(path);
+        if before != after {
+            own.insert(path.to_owned(), after);
+        }
+        result
     }
 
     /// Says whether a folder changed by somebody else's hand, and forgets the own writes seen.

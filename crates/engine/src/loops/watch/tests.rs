@@ -1,6 +1,5 @@
 use super::*;
 use std::fs;
-use std::sync::mpsc::RecvTimeoutError;
 
 /// Long enough for any machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,6 +18,7 @@ fn next(bells: &Receiver<Bell>) -> Bell {
     bells.recv_timeout(PATIENCE).expect("a change rings")
 }
 
+/// Saves as editors do: in one step, so that it rings once however slow the machine is.
 fn save_by_rename(path: &Path, text: &str) {
     let other = path.with_extension("swp");
     fs::write(&other, text).expect("written");
@@ -46,17 +46,15 @@ fn a_folder_that_does_not_exist_yet_is_seen_when_it_appears() {
     let loops = base.path().join("p/.agents/loops");
     let (watcher, bells) = start(vec![Folder::loops(&loops)]);
     fs::create_dir_all(&loops).expect("created");
-    fs::write(loops.join("a.md"), "x").expect("written");
-    while next(&bells).folder != loops || !loops.join("a.md").exists() {}
-    // Whether folder and file rang together or not, the next change is seen.
-    while bells.recv_timeout(QUICK.debounce * 5) != Err(RecvTimeoutError::Timeout) {}
-    fs::write(loops.join("b.md"), "x").expect("written");
+    save_by_rename(&loops.join("a.md"), "x");
+    next(&bells);
+    save_by_rename(&loops.join("b.md"), "x");
     next(&bells);
     assert_eq!(watcher.status(), WatchStatus::Watching);
     fs::rename(base.path().join("p/.agents"), base.path().join("p/old")).expect("renamed");
     next(&bells);
     fs::create_dir_all(&loops).expect("created anew");
-    fs::write(loops.join("c.md"), "x").expect("written");
+    save_by_rename(&loops.join("c.md"), "x");
     next(&bells);
 }
 
@@ -70,16 +68,16 @@ fn temporary_files_reads_and_own_writes_do_not_ring() {
     let registry = Folder::named(Role::Registry, other.path(), &["settings.json"]);
     let (watcher, bells) = start(vec![Folder::loops(noisy.path()), registry]);
     for name in [".loop-x.tmp", "a.md.swp", "4913", "p.json.lock"] {
-        fs::write(noisy.path().join(name), "x").expect("written");
+        save_by_rename(&noisy.path().join(name), "x");
     }
     fs::read(&own).expect("read");
-    crate::loops::write::write_file(&own, b"ours").expect("written");
-    watcher.wrote(&own, Some(Stamp::of(&fs::metadata(&own).expect("there"))));
-    fs::write(other.path().join("other.json"), "x").expect("written");
-    fs::write(other.path().join("settings.json"), "x").expect("written");
+    let write = || crate::loops::write::write_file(&own, b"ours");
+    watcher.writing(&own, write).expect("written");
+    save_by_rename(&other.path().join("other.json"), "x");
+    save_by_rename(&other.path().join("settings.json"), "x");
     assert_eq!(next(&bells), Bell { role: Role::Registry, folder: other.path().to_owned() });
     // The same file, by somebody else.
-    fs::write(&own, "theirs now").expect("written");
+    save_by_rename(&own, "theirs now");
     assert_eq!(next(&bells).role, Role::Loops);
 }
 
@@ -88,15 +86,15 @@ fn other_folders_can_be_set() {
     let (first, second) =
         (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let (watcher, bells) = start(vec![Folder::loops(first.path())]);
-    fs::write(first.path().join("0.md"), "x").expect("written");
+    save_by_rename(&first.path().join("0.md"), "x");
     assert_eq!(next(&bells).role, Role::Loops);
     watcher.set_folders(vec![Folder::projects(second.path())]);
-    fs::write(first.path().join("a.md"), "x").expect("written");
-    fs::write(second.path().join("p.json"), "x").expect("written");
+    save_by_rename(&first.path().join("a.md"), "x");
+    save_by_rename(&second.path().join("p.json"), "x");
     assert_eq!(next(&bells), Bell { role: Role::Projects, folder: second.path().to_owned() });
     // Known folders keep what was seen of them, new ones count from the call.
     watcher.set_folders(vec![Folder::projects(second.path()), Folder::loops(first.path())]);
-    fs::write(first.path().join("b.md"), "x").expect("written");
+    save_by_rename(&first.path().join("b.md"), "x");
     assert_eq!(next(&bells).role, Role::Loops);
 }
 
@@ -116,7 +114,7 @@ fn where_watching_fails_changes_are_looked_for_and_the_cause_is_told() {
     )
     .expect("started");
     for name in ["a.md", "b.md"] {
-        fs::write(folder.path().join(name), "x").expect("written");
+        save_by_rename(&folder.path().join(name), "x");
         assert_eq!(next(&bells).folder, folder.path());
     }
     let WatchStatus::Polling { cause } = watcher.status() else { panic!("it cannot watch") };
@@ -128,7 +126,7 @@ fn where_watching_fails_changes_are_looked_for_and_the_cause_is_told() {
 fn idle_watching_waits_without_a_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     let (watcher, bells) = start(vec![Folder::loops(folder.path())]);
-    fs::write(folder.path().join("a.md"), "x").expect("written");
+    save_by_rename(&folder.path().join("a.md"), "x");
     next(&bells);
     assert_eq!(watcher.status(), WatchStatus::Watching, "so `next` uses the wait without a limit");
     drop(watcher);
