@@ -5,7 +5,8 @@
 //! so an unreadable one makes the file malformed.
 
 use super::diagnostic::{Diagnostic, Severity};
-use super::parse::{Reader, near};
+use super::fields::near;
+use super::parse::Reader;
 use super::text::{js_trim, quote};
 use super::yaml::{Content, Node, Scalar};
 use crate::task::policy::{Budget, CatchUp, Notify, Overlap, Policy, parse_duration};
@@ -223,7 +224,7 @@ impl Field<'_, '_> {
         let name = self.name;
         let help = format!("write a list, such as {name}: [one, two]");
         let nodes = match &*self.value.content {
-            Content::Sequence(nodes) => nodes,
+            Content::Sequence { nodes, .. } => nodes,
             Content::Scalar { value: Scalar::Text, text, .. } if !js_trim(text).is_empty() => {
                 let text = js_trim(text).to_owned();
                 let finding = Diagnostic {

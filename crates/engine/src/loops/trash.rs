@@ -55,7 +55,7 @@ pub enum TrashError {
 pub fn delete_to_trash(path: &Path, trash: &Path, now_ms: i64) -> Result<Trashed, TrashError> {
     let metadata = fs::symlink_metadata(path).map_err(WriteError::io(path, "delete"))?;
     let bytes = read_file(path)?;
-    fs::create_dir_all(trash).map_err(WriteError::io(trash, "create"))?;
+    create_private(trash).map_err(WriteError::io(trash, "create"))?;
     let mut entry = Trashed {
         id: String::new(),
         path: path.to_owned(),
@@ -137,6 +137,18 @@ pub fn purge_trash(trash: &Path, now_ms: i64) -> Result<usize, TrashError> {
         }
     }
     Ok(removed)
+}
+
+/// Creates a folder that only its owner can look into: what was private stays so.
+fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
 }
 
 fn content(trash: &Path, id: &str) -> PathBuf {

@@ -1,24 +1,29 @@
 //! `{{names}}` in prompts: filled in at dispatch with `policy: {variables: true}`, checked here.
 
 use super::diagnostic::Severity;
-use super::parse::{Reader, near};
+use super::fields::near;
+use super::parse::Reader;
 use std::ops::Range;
 
 /// The names that are filled in.
 pub const VARIABLES: [&str; 4] = ["scheduled_for", "last_result", "last_success_at", "project"];
+
+/// How many findings on names are worth reading.
+const MOST_REPORTED: usize = 50;
 
 /// Finds every `{{name}}` of a prompt: the name without blanks, and the range with the braces.
 pub fn variables(prompt: &str) -> Vec<(&str, Range<usize>)> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(open) = prompt[from..].find("{{").map(|at| from + at) {
-        let Some(close) = prompt[open + 2..].find("}}").map(|at| open + 2 + at) else { break };
-        let name = prompt[open + 2..close].trim();
+        let inside = &prompt[open + 2..];
+        let end = inside.find(['{', '}', '\n']).unwrap_or(inside.len());
+        let name = inside[..end].trim();
         let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-        if named {
-            found.push((name, open..close + 2));
-            from = close + 2;
+        if named && inside[end..].starts_with("}}") {
+            found.push((name, open..open + 2 + end + 2));
+            from = open + 2 + end + 2;
         } else {
             from = open + 1;
         }
@@ -28,7 +33,11 @@ pub fn variables(prompt: &str) -> Vec<(&str, Range<usize>)> {
 
 /// Reports names that are not filled in. `start` is where the prompt stands in the file.
 pub(crate) fn check(reader: &mut Reader<'_>, start: usize, prompt: &str, on: bool) {
+    let mut reported = 0;
     for (name, range) in variables(prompt) {
+        if reported >= MOST_REPORTED {
+            break;
+        }
         let known = VARIABLES.contains(&name);
         let range = start + range.start..start + range.end;
         let finding = if on && !known {
@@ -63,6 +72,7 @@ pub(crate) fn check(reader: &mut Reader<'_>, start: usize, prompt: &str, on: boo
             continue;
         };
         reader.diagnostics.push(finding);
+        reported += 1;
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum Content {
     /// Text, with what the core schema makes of it.
     Scalar { text: String, plain: bool, block: bool, value: Scalar },
     /// A list.
-    Sequence(Vec<Node>),
+    Sequence { nodes: Vec<Node>, flow: bool },
     /// Keys and values in the order of the file.
     Mapping { entries: Vec<(Node, Node)>, flow: bool },
 }
@@ -114,7 +114,7 @@ impl Node {
     /// Says in a word what stands here, for messages.
     pub(crate) fn noun(&self) -> &'static str {
         match &*self.content {
-            Content::Sequence(_) => "a list",
+            Content::Sequence { .. } => "a list",
             Content::Mapping { .. } => "a mapping",
             Content::Scalar { value, .. } => match value {
                 Scalar::Null => "empty",
@@ -175,7 +175,8 @@ struct Open {
     tagged: bool,
     nodes: Vec<Node>,
     size: usize,
-    mapping: Option<StructureStyle>,
+    mapping: bool,
+    flow: bool,
 }
 
 struct Builder<'a> {
@@ -207,11 +208,11 @@ impl Builder<'_> {
                 let node = self.node(range, tag.is_some(), content);
                 self.add(node, 1, anchor)
             }
-            Event::SequenceStart(_, anchor, tag) => {
-                self.begin(anchor, range.start, tag.is_some(), None, span)
+            Event::SequenceStart(style, anchor, tag) => {
+                self.begin(anchor, range.start, tag.is_some(), (false, style), span)
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.begin(anchor, range.start, tag.is_some(), Some(style), span)
+                self.begin(anchor, range.start, tag.is_some(), (true, style), span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(range.end),
             _ => Ok(()),
@@ -223,29 +224,29 @@ impl Builder<'_> {
         anchor: usize,
         start: usize,
         tagged: bool,
-        mapping: Option<StructureStyle>,
+        (mapping, style): (bool, StructureStyle),
         span: &Span,
     ) -> Result<(), YamlError> {
         if self.open.len() >= DEEPEST {
             return Err(self.error(ErrorKind::TooDeep, span));
         }
-        self.open.push(Open { anchor, start, tagged, nodes: Vec::new(), size: 1, mapping });
+        let flow = style == StructureStyle::Flow;
+        self.open.push(Open { anchor, start, tagged, nodes: Vec::new(), size: 1, mapping, flow });
         Ok(())
     }
 
     fn end(&mut self, end: usize) -> Result<(), YamlError> {
         let Some(open) = self.open.pop() else { return Ok(()) };
-        let content = match open.mapping {
-            None => Content::Sequence(open.nodes),
-            Some(style) => {
-                let mut entries = Vec::with_capacity(open.nodes.len() / 2);
-                let mut nodes = open.nodes.into_iter();
-                while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
-                    entries.push((key, value));
-                }
-                unique(&entries)?;
-                Content::Mapping { entries, flow: style == StructureStyle::Flow }
+        let content = if open.mapping {
+            let mut entries = Vec::with_capacity(open.nodes.len() / 2);
+            let mut nodes = open.nodes.into_iter();
+            while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
+                entries.push((key, value));
             }
+            unique(&entries)?;
+            Content::Mapping { entries, flow: open.flow }
+        } else {
+            Content::Sequence { nodes: open.nodes, flow: open.flow }
         };
         let node = self.node(open.start..end.max(open.start), open.tagged, content);
         self.add(node, open.size, open.anchor)
@@ -352,6 +353,11 @@ fn check_tabs(
     place: &dyn Fn(usize) -> usize,
     root: Option<&(Node, usize)>,
 ) -> Result<(), YamlError> {
+    let mut allowed = Vec::new();
+    if let Some((node, _)) = root {
+        tabs_allowed(node, &mut allowed);
+    }
+    allowed.sort_by_key(|range| range.start);
     let mut start = 0;
     for line in source.split_inclusive('\n') {
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -361,7 +367,8 @@ fn check_tabs(
             && !line[indent..].starts_with('#')
         {
             let at = place(start + tab);
-            if !root.is_some_and(|(node, _)| tab_allowed(node, at)) {
+            let before = allowed.partition_point(|range| range.start <= at);
+            if !before.checked_sub(1).is_some_and(|index| at < allowed[index].end) {
                 return Err(YamlError { kind: ErrorKind::Tab, range: at..at + 1 });
             }
         }
@@ -370,17 +377,28 @@ fn check_tabs(
     Ok(())
 }
 
-fn tab_allowed(node: &Node, at: usize) -> bool {
+/// Gathers the places, none inside another, where tabs may begin a line.
+fn tabs_allowed(node: &Node, places: &mut Vec<Range<usize>>) {
     if node.alias {
-        return false;
+        return;
     }
-    let inside = node.range.start <= at && at < node.range.end;
     match &*node.content {
-        Content::Scalar { plain, .. } => inside && !plain,
-        Content::Mapping { flow: true, .. } => inside,
-        Content::Mapping { entries, .. } => {
-            entries.iter().any(|(key, value)| tab_allowed(key, at) || tab_allowed(value, at))
+        Content::Scalar { plain: false, .. } | Content::Mapping { flow: true, .. } => {
+            places.push(node.range.clone());
         }
-        Content::Sequence(nodes) => nodes.iter().any(|node| tab_allowed(node, at)),
+        Content::Scalar { .. } => {}
+        Content::Mapping { entries, .. } => {
+            for (key, value) in entries {
+                tabs_allowed(key, places);
+                tabs_allowed(value, places);
+            }
+        }
+        Content::Sequence { nodes, flow } => {
+            if *flow {
+                places.push(node.range.clone());
+            } else {
+                nodes.iter().for_each(|node| tabs_allowed(node, places));
+            }
+        }
     }
 }

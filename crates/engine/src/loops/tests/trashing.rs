@@ -12,6 +12,11 @@ fn a_deletion_can_be_undone_for_thirty_days() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("mode");
     let entry = delete_to_trash(&path, &trash, 1_000).expect("deleted");
     assert!(!path.exists());
+    assert_eq!(
+        fs::metadata(&trash).expect("there").permissions().mode() & 0o777,
+        0o700,
+        "what was private stays so"
+    );
     assert_eq!(list(&trash), std::slice::from_ref(&entry));
     assert_eq!(restore(&trash, &entry.id).expect("restored"), path);
     assert_eq!(fs::read_to_string(&path).expect("read"), file(""));
