@@ -368,7 +368,7 @@ fn check_tabs(
         {
             let at = place(start + tab);
             let before = allowed.partition_point(|range| range.start <= at);
-            if !before.checked_sub(1).is_some_and(|index| at < allowed[index].end) {
+            if before.checked_sub(1).is_none_or(|index| at >= allowed[index].end) {
                 return Err(YamlError { kind: ErrorKind::Tab, range: at..at + 1 });
             }
         }
