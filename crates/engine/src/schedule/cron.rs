@@ -4,7 +4,7 @@
 //! instants. Departures, all on purpose: fewer than five and more than six fields are refused
 //! (cron-parser fills them up from the left, so that `9 * * *` runs sixty times), aliases count in
 //! any case, a weekday step adds no false Sunday, and a day field counts as unrestricted only when
-//! it is written with a star or a question mark and holds every value.
+//! a star or a question mark is in it and it holds every value.
 
 use super::ScheduleError;
 
@@ -313,7 +313,7 @@ fn days(day: &str, weekday: &str) -> Result<Days, ScheduleError> {
             }
         }
     }
-    let star = |text: &str| text.starts_with(['*', '?']);
+    let star = |text: &str| text.split(',').any(|part| part.starts_with(['*', '?']));
     days.month_restricted = !(star(day) && days.of_month == EVERY_DAY_OF_MONTH);
     days.week_restricted = !(star(weekday) && days.of_week == EVERY_WEEKDAY);
     Ok(days)
