@@ -2,6 +2,7 @@
 
 use super::error::{LedgerError, from_sql};
 use super::place;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,6 +47,10 @@ pub(super) fn connect(
         waited < BUSY_LIMIT_MS
     }))
     .map_err(sql("setting the busy wait"))?;
+    // Until the file proved sound, closing it must not fold its log in and delete it: a damaged
+    // ledger is set aside as it was found.
+    keep_log(&conn, true).map_err(sql("opening"))?;
+    check(&conn, path)?;
     if conn.is_readonly("main").map_err(sql("opening"))? {
         return Err(LedgerError::ReadOnly {
             path: path.to_owned(),
@@ -53,9 +58,13 @@ pub(super) fn connect(
         });
     }
     set_pragmas(&conn).map_err(sql("setting pragmas"))?;
-    check(&conn, path)?;
     migrate(&mut conn, path, now_ms, migrations)?;
+    keep_log(&conn, false).map_err(sql("opening"))?;
     Ok(conn)
+}
+
+fn keep_log(conn: &Connection, keep: bool) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 
 fn set_pragmas(conn: &Connection) -> rusqlite::Result<()> {
