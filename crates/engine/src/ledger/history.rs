@@ -311,26 +311,24 @@ impl Ledger {
 }
 
 fn asks_in(conn: &Connection, run: i64) -> rusqlite::Result<Vec<Ask>> {
-    let asks = conn
-        .prepare_cached(
-            "SELECT id, kind, text, pattern, options, asked_at, answered_at, answer FROM ask \
+    conn.prepare_cached(
+        "SELECT id, kind, text, pattern, options, asked_at, answered_at, answer FROM ask \
              WHERE run = ? ORDER BY asked_at, id",
-        )?
-        .query_map([run], |row| {
-            let kind: Option<String> = row.get(1)?;
-            Ok(Ask {
-                id: row.get(0)?,
-                kind: from_json(kind).unwrap_or(run::AskKind::Question),
-                text: row.get(2)?,
-                pattern: row.get(3)?,
-                options: from_json(row.get(4)?).unwrap_or_default(),
-                asked_at: row.get(5)?,
-                answered_at: row.get(6)?,
-                answer: row.get(7)?,
-            })
-        })?
-        .collect();
-    asks
+    )?
+    .query_map([run], |row| {
+        let kind: Option<String> = row.get(1)?;
+        Ok(Ask {
+            id: row.get(0)?,
+            kind: from_json(kind).unwrap_or(run::AskKind::Question),
+            text: row.get(2)?,
+            pattern: row.get(3)?,
+            options: from_json(row.get(4)?).unwrap_or_default(),
+            asked_at: row.get(5)?,
+            answered_at: row.get(6)?,
+            answer: row.get(7)?,
+        })
+    })?
+    .collect()
 }
 
 pub(super) fn started_in(

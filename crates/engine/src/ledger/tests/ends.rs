@@ -34,7 +34,11 @@ fn a_run_goes_claimed_running_blocked_running_succeeded_with_its_steps() {
     assert_eq!(other.control(run, &unknown).expect("asks"), ControlVerdict::Unknown, "no such ask");
     assert_eq!(ledger.waiting_controls().expect("looks"), [run], "the holder notices");
     assert!(other.take_controls(run, fence + 1).expect("takes").is_empty(), "only the holder's");
-    assert_eq!(ledger.take_controls(run, fence).expect("takes"), [answer.clone()], "the holder's");
+    assert_eq!(
+        ledger.take_controls(run, fence).expect("takes"),
+        std::slice::from_ref(&answer),
+        "the holder's"
+    );
     assert!(ledger.take_controls(run, fence).expect("takes").is_empty(), "and once");
     ledger.answered(run, fence, "q1", "once").expect("notes");
     assert_eq!(other.control(run, &answer).expect("asks"), ControlVerdict::TooLate, "answered");
