@@ -161,12 +161,10 @@ impl Ledger {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn data_version(&self) -> Result<i64, LedgerError> {
-        let mut generation = 0;
         let version: i64 = self.read("data_version", |conn| {
             conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
         })?;
-        generation += self.lock().generation << 40;
-        Ok(generation + version)
+        Ok((self.lock().generation << 40) + version)
     }
 
     /// Installs what is called at each named point of a write; it may panic to play a crash.
@@ -295,8 +293,11 @@ impl Ledger {
 
     /// A damaged file is let go of, so that whoever gets the OS lock can set it aside.
     fn close_if_damaged<T>(state: &mut State, answer: &Result<T, LedgerError>) {
-        if matches!(answer, Err(LedgerError::Corrupt { .. })) {
-            state.open = None;
+        if matches!(answer, Err(LedgerError::Corrupt { .. }))
+            && let Some(open) = state.open.take()
+        {
+            // Best effort: where it cannot be said, closing folds the log in as usual.
+            let _ = schema::keep_log(&open.conn, true);
         }
     }
 }

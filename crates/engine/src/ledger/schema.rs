@@ -63,7 +63,8 @@ pub(super) fn connect(
     Ok(conn)
 }
 
-fn keep_log(conn: &Connection, keep: bool) -> rusqlite::Result<()> {
+/// Says whether closing leaves the log beside the file, rather than folding it in.
+pub(super) fn keep_log(conn: &Connection, keep: bool) -> rusqlite::Result<()> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 

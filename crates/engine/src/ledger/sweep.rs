@@ -101,7 +101,8 @@ impl Ledger {
             .filter(|holder| holder.machine == me.machine && holder.namespace == me.namespace);
         let age = if let Some(holder) = here {
             // Without boot ids, awake time that went backwards tells of a boot in between.
-            if holder.boot != me.boot || awake < marker.beat_awake {
+            let known = !holder.boot.is_empty() && !me.boot.is_empty();
+            if (known && holder.boot != me.boot) || awake < marker.beat_awake {
                 return Some(StaleCause::EarlierBoot);
             }
             if self.provably_gone(holder) {

@@ -204,3 +204,55 @@ fn an_unusable_folder_is_an_error_that_names_it() {
         .expect_err("no folder");
     assert!(error.to_string().contains("loopkeeper"), "names the path: {error}");
 }
+
+#[test]
+fn a_ledger_that_breaks_while_open_is_set_aside_at_the_next_call_and_running_runs_go_on() {
+    let bed = Bed::new();
+    let ledger = bed.open();
+    let (run, fence) = running(&ledger, "t", T0);
+    let folded: i64 = bed
+        .raw()
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        .expect("folds the log in, which would heal the file");
+    assert_eq!(folded, 0, "nobody was in the way");
+    fs::write(bed.db(), vec![0x5a; 8192]).expect("damages");
+    ledger.set_probe(|_| Injected::Corrupt);
+    let error = ledger.beat(run, fence).expect_err("SQLite notices");
+    assert!(error.to_string().contains("ledger.db"), "the file is named: {error}");
+    ledger.set_probe(|_| Injected::Nothing);
+    bed.clock.advance(Duration::from_secs(60));
+    assert_eq!(ledger.beat(run, fence).expect("beats"), 1, "the run is in the new ledger");
+    let aside = ledger.take_set_aside().expect("the damaged one is named");
+    assert_eq!(fs::read(aside).expect("reads"), vec![0x5a; 8192], "and kept as it was found");
+    assert_eq!(ledger.take_set_aside(), None, "and told once");
+    let (next, _) = running(&ledger, "u", T0);
+    assert!(next > run, "ids go on");
+}
+
+/// Root ignores permission bits, so this thread gives up its rights over files (and only it).
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_without_write_permission_is_an_error_that_says_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let bed = Bed::new();
+    let mode = |path: &Path, bits| {
+        fs::set_permissions(path, fs::Permissions::from_mode(bits)).expect("sets the mode");
+    };
+    fs::create_dir(bed.own()).expect("makes the folder");
+    mode(bed.dir.path(), 0o755);
+    mode(&bed.own(), 0o555);
+    let (own, clock) = (bed.own(), bed.clock.clone());
+    let open = move || {
+        // SAFETY: it changes the rights of this thread alone, which ends with the test.
+        unsafe {
+            if libc::geteuid() == 0 {
+                libc::setfsuid(65534);
+            }
+        }
+        Ledger::open(&own, ProcessId::current().clone(), clock).expect_err("it cannot write")
+    };
+    let error = std::thread::spawn(open).join().expect("no panic");
+    mode(&bed.own(), 0o755);
+    assert!(matches!(error, LedgerError::ReadOnly { .. }), "a kind of its own: {error}");
+    assert!(error.to_string().contains("write permission"), "what to do: {error}");
+}
