@@ -2,8 +2,9 @@
 //! (PROTOCOL §3, §6).
 
 use super::Ledger;
+use super::claim::row_of_slot;
 use super::error::{Fault, LedgerError};
-use super::marker::{ensure_marker, row_of_slot};
+use super::marker::ensure_marker;
 use super::run::{self, add_step};
 use super::status::{Reason, Status, Trigger};
 use crate::task::TaskKey;

@@ -217,7 +217,7 @@ impl Ledger {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn slot(&self, task: &TaskKey, scheduled_for: i64) -> Result<Option<Run>, LedgerError> {
-        self.read("reading a slot", |conn| super::marker::row_of_slot(conn, task, scheduled_for, 1))
+        self.read("reading a slot", |conn| super::claim::row_of_slot(conn, task, scheduled_for, 1))
     }
 
     /// Says whether a session belongs to a run of ours.

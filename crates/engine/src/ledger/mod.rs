@@ -9,6 +9,8 @@
 //! *when* to sweep, retry or prune (`runtime`).
 
 mod account;
+mod claim;
+mod claimed;
 mod control;
 mod error;
 mod follow;
@@ -16,6 +18,7 @@ mod history;
 mod hold;
 mod marker;
 mod place;
+mod replaced;
 mod run;
 mod schema;
 mod status;
@@ -26,12 +29,12 @@ mod waiting;
 mod tests;
 
 pub use account::{Account, AccountVerdict, Sighting, SlotRow};
+pub use claim::{Budget, ClaimRequest, ClaimVerdict, Gate};
 pub use control::{Answer, Control, ControlVerdict};
 pub use error::LedgerError;
 pub use follow::{Ending, FinishVerdict, Verdict};
 pub use history::{RunFilter, Stats};
 pub use hold::{AutoPause, Pause};
-pub use marker::{Budget, ClaimRequest, ClaimVerdict, Gate};
 pub use place::{Filesystem, judge_filesystem};
 pub use run::{ANSWER_LIMIT, Ask, AskKind, Run, RunDetail, Step, Tokens};
 pub use status::{Reason, Status, Trigger};

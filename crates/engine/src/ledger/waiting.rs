@@ -1,8 +1,8 @@
 //! Rows that wait: a queued slot until the task is free, a retry until it is due (PROTOCOL §6).
 
 use super::Ledger;
+use super::claim::{ClaimVerdict, Gate};
 use super::error::LedgerError;
-use super::marker::{ClaimVerdict, Gate};
 use super::run::{self, Run, add_step, by_id};
 use super::status::{Reason, Status};
 use rusqlite::{Connection, params};
