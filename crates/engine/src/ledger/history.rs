@@ -56,10 +56,15 @@ const SPARED_MS: i64 = 2 * DAY_MS;
 
 /// The newest rows of every task: walks the markers (one per task), seeks each task's end of the
 /// index, so that it takes as long as there are tasks, not runs.
-pub(super) const LAST_OF_ALL: &str = "SELECT run.* FROM marker CROSS JOIN run \
-     WHERE run.id IN (SELECT r.id FROM run r INDEXED BY run_task WHERE r.project = marker.project \
-     AND r.task = marker.task ORDER BY r.id DESC LIMIT ?) ORDER BY marker.project, marker.task, \
-     run.id DESC";
+pub(super) fn last_of_all_query() -> String {
+    let columns: Vec<String> = COLUMNS.split(", ").map(|name| format!("run.{name}")).collect();
+    format!(
+        "SELECT {} FROM marker CROSS JOIN run WHERE run.id IN (SELECT r.id FROM run r \
+         INDEXED BY run_task WHERE r.project = marker.project AND r.task = marker.task \
+         ORDER BY r.id DESC LIMIT ?) ORDER BY marker.project, marker.task, run.id DESC",
+        columns.join(", ")
+    )
+}
 
 /// Builds the query for one status (or all), newest first.
 pub(super) fn runs_query(filter: &RunFilter, status: Option<Status>) -> (String, Vec<Value>) {
@@ -165,7 +170,7 @@ impl Ledger {
     pub fn last_runs_of_all(&self, n: usize) -> Result<HashMap<TaskKey, Vec<Run>>, LedgerError> {
         self.read("listing last runs", |conn| {
             let mut all: HashMap<TaskKey, Vec<Run>> = HashMap::new();
-            let mut statement = conn.prepare_cached(LAST_OF_ALL)?;
+            let mut statement = conn.prepare_cached(&last_of_all_query())?;
             for run in statement.query_map([i64::try_from(n).unwrap_or(i64::MAX)], run::from_row)? {
                 let run = run?;
                 all.entry(run.task()).or_default().push(run);

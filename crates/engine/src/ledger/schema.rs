@@ -36,12 +36,14 @@ pub(super) fn connect(
     let sql = |during| move |source| from_sql(source, path, during);
     let mut conn = Connection::open(path).map_err(sql("opening"))?;
     let mut waited = 0;
-    conn.busy_handler(Some(move |tries| {
+    conn.busy_handler(Some(move |tries: i32| {
         if tries == 0 {
             waited = 0;
         }
-        // Jitter, so that waiting processes do not knock in step.
-        let nap = fastrand::u64(1..=12);
+        // Jitter, so that waiting processes do not knock in step; who has waited longer knocks
+        // more often, so that nobody starves.
+        let longest = u64::try_from(10 - tries.clamp(0, 8)).unwrap_or(2);
+        let nap = fastrand::u64(1..=longest);
         waited += nap;
         place::pause(Duration::from_millis(nap));
         waited < BUSY_LIMIT_MS
@@ -98,7 +100,7 @@ fn set_pragmas(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// A full check reads every page; above this size only the tables that decide are checked.
-const FULL_CHECK_BYTES: u64 = 64 << 20;
+const FULL_CHECK_BYTES: u64 = 8 << 20;
 
 fn check(conn: &Connection, path: &Path) -> Result<(), LedgerError> {
     let large = std::fs::metadata(path).is_ok_and(|file| file.len() > FULL_CHECK_BYTES);

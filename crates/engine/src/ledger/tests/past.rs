@@ -1,4 +1,4 @@
-use super::history::{LAST_OF_ALL, runs_query};
+use super::history::{last_of_all_query, runs_query};
 use super::*;
 
 fn missed(at: i64) -> SlotRow {
@@ -143,7 +143,7 @@ fn the_plans_seek() {
         });
         text.expect("explains")
     };
-    let all = plan(LAST_OF_ALL);
+    let all = plan(&last_of_all_query());
     assert!(all.contains("SCAN marker"), "one step per task:\n{all}");
     assert!(all.contains("SEARCH run USING INTEGER PRIMARY KEY"), "each run by its id:\n{all}");
     assert!(all.contains("SEARCH r USING COVERING INDEX run_task"), "from the index's end:\n{all}");
