@@ -81,6 +81,8 @@ struct Inner {
 struct State {
     /// `None` after the file turned out damaged; the next call opens it again.
     open: Option<Open>,
+    /// SQLite met damage since the last opening: the next one checks every page.
+    suspect: bool,
     /// Counts reopenings, so that `data_version` changes with them.
     generation: i64,
     set_aside: Option<PathBuf>,
@@ -133,7 +135,7 @@ impl Ledger {
     /// newer program, or a damaged file that another process still has open.
     pub fn open(dir: &Path, me: ProcessId, clock: Arc<dyn Clock>) -> Result<Opened, LedgerError> {
         let path = dir.join("ledger.db");
-        let (open, set_aside) = open_file(dir, &path, clock.now_ms())?;
+        let (open, set_aside) = open_file(dir, &path, clock.now_ms(), false)?;
         let state = Mutex::new(State { open: Some(open), ..State::default() });
         let inner = Inner {
             dir: dir.to_owned(),
@@ -220,13 +222,15 @@ impl Ledger {
         let sound = state.open.as_ref().is_some_and(|open| Some(open.identity) == there);
         if !sound {
             state.open = None;
-            let (mut open, set_aside) = open_file(&self.inner.dir, &self.inner.path, self.now())?;
+            let (mut open, set_aside) =
+                open_file(&self.inner.dir, &self.inner.path, self.now(), state.suspect)?;
             let held: Vec<Held> = state.held.values().cloned().collect();
             let kept = self
                 .insert_again(&mut open.conn, &held)
                 .map_err(|fault| fault.at(&self.inner.path, "inserting running runs again"))?;
             state.held.retain(|id, _| kept.contains(id));
             state.open = Some(open);
+            state.suspect = false;
             state.generation += 1;
             state.set_aside = set_aside.or(state.set_aside.take());
         }
@@ -299,6 +303,7 @@ impl Ledger {
         if matches!(answer, Err(LedgerError::Corrupt { .. }))
             && let Some(open) = state.open.take()
         {
+            state.suspect = true;
             // Best effort: where it cannot be said, closing folds the log in as usual.
             let _ = schema::keep_log(&open.conn, true);
         }
@@ -306,12 +311,17 @@ impl Ledger {
 }
 
 /// Opens the file under the shared OS lock; a damaged one is set aside under the exclusive one.
-fn open_file(dir: &Path, path: &Path, now_ms: i64) -> Result<(Open, Option<PathBuf>), LedgerError> {
+fn open_file(
+    dir: &Path,
+    path: &Path,
+    now_ms: i64,
+    suspect: bool,
+) -> Result<(Open, Option<PathBuf>), LedgerError> {
     let mut set_aside = None;
     for _ in 0..3 {
         place::prepare(dir)?;
         let lock = place::share(dir)?;
-        match schema::connect(path, now_ms, schema::MIGRATIONS) {
+        match schema::connect(path, now_ms, schema::MIGRATIONS, suspect) {
             Ok(conn) => match FileIdentity::of(path) {
                 Some(identity) => return Ok((Open { conn, identity, _lock: lock }, set_aside)),
                 // Removed in between: once more.
@@ -325,7 +335,7 @@ fn open_file(dir: &Path, path: &Path, now_ms: i64) -> Result<(Open, Option<PathB
         };
         // Another process may have set it aside while we waited.
         if matches!(
-            schema::connect(path, now_ms, schema::MIGRATIONS),
+            schema::connect(path, now_ms, schema::MIGRATIONS, suspect),
             Err(LedgerError::Corrupt { .. })
         ) {
             set_aside = Some(place::set_aside(path, now_ms)?);

@@ -27,11 +27,12 @@ const ID_EPOCH_S: i64 = 1_700_000_000;
 /// project lock meanwhile (PROTOCOL, lock order).
 const BUSY_LIMIT_MS: u64 = 2_000;
 
-/// Opens and prepares the database at `path`.
+/// Opens and prepares the database at `path`; a `suspect` one is checked whole, whatever its size.
 pub(super) fn connect(
     path: &Path,
     now_ms: i64,
     migrations: &[Migration],
+    suspect: bool,
 ) -> Result<Connection, LedgerError> {
     let sql = |during| move |source| from_sql(source, path, during);
     let mut conn = Connection::open(path).map_err(sql("opening"))?;
@@ -52,7 +53,7 @@ pub(super) fn connect(
     // Until the file proved sound, closing it must not fold its log in and delete it: a damaged
     // ledger is set aside as it was found.
     keep_log(&conn, true).map_err(sql("opening"))?;
-    check(&conn, path)?;
+    check(&conn, path, suspect)?;
     if conn.is_readonly("main").map_err(sql("opening"))? {
         return Err(LedgerError::ReadOnly {
             path: path.to_owned(),
@@ -102,8 +103,8 @@ fn set_pragmas(conn: &Connection) -> rusqlite::Result<()> {
 /// A full check reads every page; above this size only the tables that decide are checked.
 const FULL_CHECK_BYTES: u64 = 8 << 20;
 
-fn check(conn: &Connection, path: &Path) -> Result<(), LedgerError> {
-    let large = std::fs::metadata(path).is_ok_and(|file| file.len() > FULL_CHECK_BYTES);
+fn check(conn: &Connection, path: &Path, suspect: bool) -> Result<(), LedgerError> {
+    let large = !suspect && std::fs::metadata(path).is_ok_and(|file| file.len() > FULL_CHECK_BYTES);
     let parts: &[&str] = if large {
         &[
             "quick_check(marker)",

@@ -93,7 +93,7 @@ fn every_old_schema_is_upgraded_after_a_backup_named_by_date_and_subject() {
         let path = dir.path().join("ledger.db");
         let copy = |m: &Migration| Migration { subject: m.subject, sql: m.sql };
         let mut steps: Vec<Migration> = MIGRATIONS[..old].iter().map(copy).collect();
-        let conn = connect(&path, T0, &steps).expect("the old schema");
+        let conn = connect(&path, T0, &steps, false).expect("the old schema");
         conn.execute(
             "INSERT INTO run (project, task, task_name, trigger, status, created_at) \
              VALUES ('p', 't', 'T', 'manual', 'succeeded', 1)",
@@ -103,7 +103,7 @@ fn every_old_schema_is_upgraded_after_a_backup_named_by_date_and_subject() {
         drop(conn);
         steps.extend(MIGRATIONS[old..].iter().map(copy));
         steps.push(Migration { subject: "colours", sql: NEXT });
-        let conn = connect(&path, T0, &steps).expect("upgrades");
+        let conn = connect(&path, T0, &steps, false).expect("upgrades");
         let kept: i64 = conn
             .query_row("SELECT count(*) FROM run WHERE colour IS NULL", [], |row| row.get(0))
             .expect("the new column is there");
@@ -114,7 +114,7 @@ fn every_old_schema_is_upgraded_after_a_backup_named_by_date_and_subject() {
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .expect("reads");
         assert_eq!(version, steps.len() as i64 - 1, "the backup is the ledger of before");
-        connect(&path, T0, &steps).expect("a second start upgrades nothing");
+        connect(&path, T0, &steps, false).expect("a second start upgrades nothing");
     }
 }
 
@@ -122,12 +122,12 @@ fn every_old_schema_is_upgraded_after_a_backup_named_by_date_and_subject() {
 fn a_failing_migration_leaves_the_old_schema() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("ledger.db");
-    connect(&path, T0, MIGRATIONS).expect("opens");
+    connect(&path, T0, MIGRATIONS, false).expect("opens");
     let copy = |m: &Migration| Migration { subject: m.subject, sql: m.sql };
     let mut steps: Vec<Migration> = MIGRATIONS.iter().map(copy).collect();
     steps.push(Migration { subject: "bad", sql: "CREATE TABLE x (a); SELECT nonsense" });
-    assert!(connect(&path, T0, &steps).is_err(), "it fails");
-    let conn = connect(&path, T0, MIGRATIONS).expect("the old program goes on");
+    assert!(connect(&path, T0, &steps, false).is_err(), "it fails");
+    let conn = connect(&path, T0, MIGRATIONS, false).expect("the old program goes on");
     let left = conn.prepare("SELECT * FROM x").is_ok();
     assert!(!left, "half a step is no step");
 }
