@@ -17,6 +17,8 @@ pub mod project;
 pub mod schedule;
 pub mod settings;
 pub mod task;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 use std::path::{Path, PathBuf};
 
