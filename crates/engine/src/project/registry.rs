@@ -154,8 +154,8 @@ impl Registry {
         let real = real.ok_or_else(|| RegistryError::NotAFolder { path: path.to_owned() })?;
         let _guard = self.wait()?;
         let mine = identity(&real);
-        let known = self.list().projects.into_iter();
-        if let Some(known) = known.filter(|known| identity(&known.path) == mine).next() {
+        let known = self.list().projects;
+        if let Some(known) = known.into_iter().find(|known| identity(&known.path) == mine) {
             return Ok(known);
         }
         let id = id_of_real(&real);
