@@ -24,6 +24,11 @@ const WAIT: Duration = Duration::from_secs(10);
 const GUARD_WAIT: Duration = Duration::from_secs(5);
 /// How often left-over temporary files are looked for, in awake time.
 const CLEAN_EVERY: Duration = Duration::from_secs(30);
+/// A lock that is taken again this soon is contended, or soon will be.
+const SOON: Duration = Duration::from_millis(25);
+/// Under contention one of so many operations leaves the lock free for a moment, longer than other
+/// programs wait between two looks: our queue would otherwise never let them in.
+const LET_IN: u32 = 16;
 /// The longest file name of every system we build for.
 const NAME_BYTES: usize = 255;
 
@@ -74,6 +79,8 @@ struct Shared {
     taken_over: AtomicU64,
     written: Mutex<HashMap<String, FileStamp>>,
     cleaned: Mutex<Option<Duration>>,
+    /// When each lock was last released, in awake time.
+    released: Mutex<HashMap<String, Duration>>,
 }
 
 impl std::fmt::Debug for Folder {
@@ -158,6 +165,11 @@ impl Folder {
         Some(FileStamp::of(&std::fs::metadata(self.file(id).ok()?).ok()?))
     }
 
+    fn released_ago(&self, id: &str, now: Duration) -> Option<Duration> {
+        let released = self.shared.released.lock().unwrap_or_else(PoisonError::into_inner);
+        released.get(id).map(|at| now.saturating_sub(*at))
+    }
+
     fn probe(&self, step: Step) {
         if let Some(probe) = &self.probe {
             probe(step);
@@ -229,9 +241,11 @@ pub struct Locked {
     file: PathBuf,
     /// The file as it was read; `None` before, `Some(None)` when there was none.
     read: Option<Option<FileStamp>>,
-    lock: LockFile,
-    // Behind the lock, so that the next one in the queue finds it free.
-    _guard: Option<Guard>,
+    /// `None` only while it is dropped.
+    lock: Option<LockFile>,
+    /// Whether the folder must be brought to the disk.
+    unsynced: bool,
+    guard: Option<Guard>,
 }
 
 /// Waits for the right to change a project's file: at most ten seconds for our own queue and the
@@ -246,9 +260,17 @@ pub fn open_locked(folder: &Folder, id: &str) -> Result<Locked, ProjectError> {
         .map_err(|error| ProjectError::io("create the folder", &folder.projects_dir, error))?;
     let start = folder.clock.awake();
     let waited = || folder.clock.awake().saturating_sub(start);
-    let guard = wait_for_guard(folder, id, &path, &waited);
+    let again = folder.released_ago(id, start).is_some_and(|ago| ago < SOON);
+    if again && folder.guards_dir.is_none() && fastrand::u8(..4) == 0 {
+        // Where our processes have no turnstile, the last one must not always be the next one.
+        pause(2, 5);
+    }
+    let (guard, queued) = wait_for_guard(folder, id, &path, &waited);
     if guard.is_some() {
         folder.probe(Step::Guarded);
+    }
+    if (again || queued) && fastrand::u32(..LET_IN) == 0 {
+        pause(25, 30);
     }
     let (lock, taken_over) = loop {
         let failed = |error| ProjectError::io("take the lock", &path, error);
@@ -283,7 +305,8 @@ pub fn open_locked(folder: &Folder, id: &str) -> Result<Locked, ProjectError> {
     folder.clean_now_and_then(folder.clock.awake(), taken_over);
     folder.probe(Step::Locked);
     let folder = folder.clone();
-    Ok(Locked { folder, id: id.to_owned(), file, read: None, lock, _guard: guard })
+    let (id, lock) = (id.to_owned(), Some(lock));
+    Ok(Locked { folder, id, file, read: None, lock, unsynced: false, guard })
 }
 
 /// Waits whether a lock that was created where a stale one stood survives its other thieves.
@@ -293,22 +316,45 @@ fn settled(lock: &LockFile) -> bool {
     lock.is_ours()
 }
 
+/// Waits for our own queue; says also whether there was one. `None` when it took too long.
 fn wait_for_guard(
     folder: &Folder,
     id: &str,
     lock: &Path,
     waited: &dyn Fn() -> Duration,
-) -> Option<Guard> {
-    let place = match &folder.guards_dir {
-        Some(guards) => GuardPlace::File(guards.join(id)),
-        None => GuardPlace::Folder(folder.projects_dir.clone()),
+) -> (Option<Guard>, bool) {
+    let (turnstile, guard) = match &folder.guards_dir {
+        Some(guards) => (
+            GuardPlace::File(guards.join(format!("{id}.next"))).open(),
+            GuardPlace::File(guards.join(id)).open(),
+        ),
+        None => (None, GuardPlace::Folder(folder.projects_dir.clone()).open()),
     };
-    let guard = place.open()?;
+    let mut queued = false;
+    // The first in the queue holds the turnstile until it has the guard, so that whoever just
+    // released the guard cannot overtake it.
+    if let Some(turnstile) = &turnstile {
+        queued = !turnstile.try_lock();
+        if queued && !poll(turnstile, folder, lock, waited) {
+            return (None, queued);
+        }
+    }
+    let guard = guard.filter(|guard| {
+        guard.try_lock() || {
+            queued = true;
+            poll(guard, folder, lock, waited)
+        }
+    });
+    (guard, queued)
+}
+
+/// Tries a guard again and again, for as long as one is waited for; false when it took too long.
+fn poll(guard: &Guard, folder: &Folder, lock: &Path, waited: &dyn Fn() -> Duration) -> bool {
     let mut looked = Duration::ZERO;
     while !guard.try_lock() {
         let now = waited();
         if now >= GUARD_WAIT.min(folder.wait) {
-            return None;
+            return false;
         }
         if now.saturating_sub(looked) > Duration::from_millis(20) {
             // A stale lock is watched from here on, not only once the guard is ours.
@@ -317,7 +363,7 @@ fn wait_for_guard(
         }
         pause(1, 4);
     }
-    Some(guard)
+    true
 }
 
 /// Waits between two looks, with jitter so that several waiting processes do not march in step.
@@ -351,7 +397,7 @@ impl Locked {
             return Ok(Written::Abandoned);
         };
         let text = document.to_text();
-        let verify = || self.lock.is_ours() && stamp_of(&self.file) == read;
+        let verify = || self.is_ours() && stamp_of(&self.file) == read;
         let replaced =
             replace::replace(&self.file, text.as_bytes(), &verify, &|step| self.folder.probe(step))
                 .map_err(|error| ProjectError::io("write", &self.file, error))?;
@@ -359,6 +405,7 @@ impl Locked {
         match replaced {
             Replaced::Yes(stamp) => {
                 self.read = Some(Some(stamp.clone()));
+                self.unsynced = true;
                 shared.writes.fetch_add(1, Ordering::Relaxed);
                 let mut written = shared.written.lock().unwrap_or_else(PoisonError::into_inner);
                 written.insert(self.id.clone(), stamp);
@@ -373,13 +420,25 @@ impl Locked {
 
     /// Says whether the lock is still ours.
     pub fn is_ours(&self) -> bool {
-        self.lock.is_ours()
+        self.lock.as_ref().is_some_and(LockFile::is_ours)
     }
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
         self.folder.probe(Step::BeforeUnlink);
+        // The lock before the guard: the next one in the queue finds it free.
+        self.lock = None;
+        self.guard = None;
+        let shared = &self.folder.shared;
+        let mut released = shared.released.lock().unwrap_or_else(PoisonError::into_inner);
+        released.insert(self.id.clone(), self.folder.clock.awake());
+        drop(released);
+        if self.unsynced {
+            // Others need not wait for the disk, but the caller acts on what was written only
+            // after this.
+            replace::sync_folder(&self.file);
+        }
     }
 }
 

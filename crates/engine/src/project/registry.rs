@@ -188,7 +188,9 @@ impl Registry {
     fn write(&self, list: &[Value]) -> Result<(), RegistryError> {
         let text = splice::pretty(&json!({ "version": 1, "projects": list }), 0);
         let written = replace::replace(&self.own, text.as_bytes(), &|| true, &|_| {});
-        written.map(drop).map_err(|source| self.failed("write", &self.own, source))
+        written.map_err(|source| self.failed("write", &self.own, source))?;
+        replace::sync_folder(&self.own);
+        Ok(())
     }
 
     fn wait(&self) -> Result<super::guard::Guard, RegistryError> {

@@ -20,7 +20,8 @@ pub(super) enum Replaced {
 }
 
 /// Writes `bytes` beside the file (a symbolic link is written through), brings them to the disk,
-/// asks `verify`, renames, and brings the folder to the disk. Mode bits and owner are kept.
+/// asks `verify`, and renames; [`sync_folder`] brings that to the disk. Mode bits and owner are
+/// kept.
 pub(super) fn replace(
     file: &Path,
     bytes: &[u8],
@@ -67,7 +68,6 @@ fn replace_by(
         }
     }
     probe(Step::AfterRename);
-    sync_folder(&target);
     Ok(Replaced::Yes(stamp))
 }
 
@@ -112,9 +112,10 @@ fn create_like(target: &Path, temporary: &Path) -> io::Result<File> {
 }
 
 /// Brings a rename to the disk. The file stands already, so a refusal is only told.
-fn sync_folder(file: &Path) {
+pub(super) fn sync_folder(file: &Path) {
     #[cfg(unix)]
-    if let Some(folder) = file.parent()
+    if let Ok(target) = link_target(file)
+        && let Some(folder) = target.parent()
         && let Err(error) = File::open(folder).and_then(|folder| folder.sync_all())
     {
         tracing::warn!(folder = %folder.display(), %error, "cannot bring the folder to the disk");

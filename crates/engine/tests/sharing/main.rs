@@ -69,6 +69,13 @@ impl Shared {
             .expect("node is needed for the second implementation")
     }
 
+    fn leave_stale_lock(&self) {
+        let mut dead = Command::new("true").spawn().expect("started");
+        dead.wait().expect("ended");
+        let lock = json!({ "pid": dead.id(), "at": SystemClock.now_ms() });
+        std::fs::write(self.dir.join("p.json.lock"), lock.to_string()).expect("left behind");
+    }
+
     fn document(&self) -> Document {
         read_only(&Folder::new(&self.dir), "p").expect("the file is always whole")
     }
@@ -177,13 +184,22 @@ fn a_process_killed_at_any_step_leaves_a_whole_file_and_no_rubbish() {
 }
 
 #[test]
+fn a_process_killed_in_a_take_over_blocks_nobody() {
+    let shared = Shared::new();
+    shared.leave_stale_lock();
+    let opts = json!({ "n": 1, "task": "t0", "dieAt": "Displaced" });
+    assert!(answer(shared.ours("counter", &opts)).is_none(), "it must have been killed");
+    let after = [answer(shared.ours("counter", &json!({ "n": 1, "task": "t0" }))).expect("ends")];
+    assert_eq!(errors(&after), Vec::<&Value>::new());
+    assert_eq!(shared.counted(), 1);
+    assert_eq!(shared.names(), ["p.json"], "the displaced lock is removed too");
+}
+
+#[test]
 fn processes_that_meet_a_stale_lock_together_lose_nothing() {
     for round in 0..5 {
         let shared = Shared::new();
-        let mut dead = Command::new("true").spawn().expect("started");
-        dead.wait().expect("ended");
-        let lock = json!({ "pid": dead.id(), "at": SystemClock.now_ms() });
-        std::fs::write(shared.dir.join("p.json.lock"), lock.to_string()).expect("left behind");
+        shared.leave_stale_lock();
         let opts = json!({ "n": 5, "task": "t0", "startAt": SystemClock.now_ms() + 250 });
         let children: Vec<Child> = (0..3).map(|_| shared.ours("counter", &opts)).collect();
         let answers: Vec<Value> = children.into_iter().filter_map(answer).collect();
