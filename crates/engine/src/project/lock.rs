@@ -230,7 +230,10 @@ fn link_new(from: &Path, to: &Path, content: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
         Err(_) => {
             let mut file = std::fs::File::create_new(to)?;
-            io::Write::write_all(&mut file, content)
+            io::Write::write_all(&mut file, content).inspect_err(|_| {
+                // Half a lock says nothing about its holder: others would wait a minute for it.
+                let _ = std::fs::remove_file(to);
+            })
         }
     }
 }

@@ -92,7 +92,9 @@ pub fn reconcile_sources(
         match seat {
             Some(seat) => {
                 let state = normalised_state(task.state.clone(), now_ms);
-                let task = Task { state, ..task };
+                let has_id = !task.id.trim().is_empty();
+                let id = if has_id { task.id } else { free_id(document, source.scope, &task.name) };
+                let task = Task { id, state, ..task };
                 document.replace_at(seat, &task);
                 done.changed.push(task.id);
             }

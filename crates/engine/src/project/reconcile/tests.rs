@@ -133,3 +133,72 @@ fn a_prompt_that_the_peer_cut_is_not_written_again() {
     merge(&mut document, &[("/w/a.md", Some(long))], &[], "UTC");
     assert!(!document.changed(), "else the two would rewrite each other's file for ever");
 }
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A folder of at most four files, each absent, malformed or a loop of one of three names.
+    fn folder() -> impl Strategy<Value = Vec<(&'static str, Option<Definition>)>> {
+        let name = prop::sample::select(vec!["A", "B", "C"]);
+        let cron = prop::sample::select(vec!["0 9 * * *", "*/5 * * * *", "nope"]);
+        let zone = prop::sample::select(vec![None, Some("Asia/Tokyo")]);
+        let loop_file =
+            (name, cron, zone).prop_map(|(name, cron, zone)| definition(name, cron, zone));
+        let file = prop_oneof![
+            1 => Just(None),
+            1 => Just(Some(None)),
+            4 => loop_file.prop_map(|definition| Some(Some(definition))),
+        ];
+        prop::collection::vec(file, 4).prop_map(|files| {
+            let paths = ["/w/a.md", "/w/b.md", "/w/c.md", "/v/d.md"];
+            let there = paths.into_iter().zip(files);
+            there.filter_map(|(path, file)| Some((path, file?))).collect()
+        })
+    }
+
+    const MINE: &str = r#"{"kept":1e0,"scheduledTasks":[{"id":"j","name":"A","schedule":{"kind":"cron","cron":"1 1 * * *"},"execution":{"prompt":"x","providerID":"p","modelID":"m"},"x":{"\ud83d":1.0}},{"id":"odd","name":"B","schedule":{"kind":"interval"}},7]}"#;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_the_files_do_ids_are_unique_and_a_file_drives_one_task(
+            steps in prop::collection::vec((folder(), any::<bool>()), 1..6)
+        ) {
+            let mut text = MINE.to_owned();
+            for (loops, unreadable) in steps {
+                let unreadable = if unreadable { vec![PathBuf::from("/v")] } else { Vec::new() };
+                let mut document = Document::parse(&text).expect("always JSON");
+                merge(&mut document, &loops, &unreadable, "UTC");
+                text = document.to_text();
+
+                let mut again = Document::parse(&text).expect("always JSON");
+                let second = merge(&mut again, &loops, &unreadable, "America/New_York");
+                prop_assert!(!again.changed(), "a second sync must write nothing: {second:?}");
+
+                let ids: Vec<&str> =
+                    again.tasks().iter().map(|e| e.id.as_str()).filter(|id| !id.is_empty()).collect();
+                let unique: HashSet<&str> = ids.iter().copied().collect();
+                prop_assert_eq!(ids.len(), unique.len(), "no id may be handed out twice: {}", text);
+                let files: Vec<&str> =
+                    again.tasks().iter().filter_map(|e| e.loop_file.as_deref()).collect();
+                let followed: HashSet<&str> = files.iter().copied().collect();
+                prop_assert_eq!(files.len(), followed.len(), "one task a file: {}", text);
+                for (path, definition) in &loops {
+                    let valid = definition.as_ref().is_some_and(|definition| {
+                        Compiled::new(&with_zone(&definition.schedule, "UTC")).is_ok()
+                    });
+                    prop_assert!(!valid || followed.contains(path), "{path} drives a task: {text}");
+                }
+                for path in files {
+                    let there = loops.iter().any(|(file, _)| *file == path);
+                    let kept = !unreadable.is_empty() && path.starts_with("/v/");
+                    prop_assert!(there || kept, "{path} is gone: {text}");
+                }
+                let odd = r#"{"id":"odd","name":"B","schedule":{"kind":"interval"}},7"#;
+                prop_assert!(text.contains(odd), "what cannot be read stays: {text}");
+            }
+        }
+    }
+}
