@@ -1,82 +1,47 @@
 //! What a loop's schedule and zone are checked with: the very schedule that will be armed.
 
-use std::str::FromStr;
+use crate::schedule::{Compiled, ScheduleError, zone};
+use crate::task::Schedule;
 
-/// What is wrong with a schedule or a zone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) message: String,
-    pub(crate) help: String,
+/// What a good expression or zone may still surprise with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// A sentence each.
+    pub(crate) notes: Vec<String>,
+    /// What to write so that every reader takes it alike; `None` when it may stay.
+    pub(crate) better: Option<String>,
 }
 
-/// Checks an expression; the notes say where it differs from classic cron.
+/// Checks a cron expression.
 ///
 /// # Errors
 /// What is wrong, and what to write.
-pub(crate) fn check_cron(expression: &str, zone: Option<&str>) -> Result<Vec<String>, Problem> {
-    if let Some(zone) = zone {
-        check_zone(zone)?;
-    }
-    let fields = expression.split_whitespace().count();
-    let alias = expression.starts_with('@') && fields == 1;
-    if !alias && !(5..=6).contains(&fields) {
-        return Err(Problem {
-            message: format!("`{expression}` has {fields} fields"),
-            help: "write five: minute hour day month weekday, such as 0 9 * * *".to_owned(),
-        });
-    }
-    croner::parser::CronParser::builder()
-        .seconds(croner::parser::Seconds::Optional)
-        .build()
-        .parse(expression)
-        .map(|_| Vec::new())
-        .map_err(|error| Problem {
-            message: format!("`{expression}` is not a cron expression: {error}"),
-            help: "write five fields: minute hour day month weekday, such as 0 9 * * *".to_owned(),
-        })
+pub(crate) fn check_cron(expression: &str) -> Result<Checked, ScheduleError> {
+    let schedule = Schedule::Cron { cron: expression.to_owned(), timezone: None };
+    let compiled = Compiled::new(&schedule)?;
+    Ok(Checked { notes: compiled.notes(), better: compiled.for_peer() })
 }
 
-/// Checks a zone; the answer is its proper name.
+/// Checks a zone; `better` is its proper spelling.
 ///
 /// # Errors
 /// What is wrong, and what to write.
-pub(crate) fn check_zone(zone: &str) -> Result<String, Problem> {
-    chrono_tz::Tz::from_str(zone).map(|zone| zone.name().to_owned()).map_err(|_| Problem {
-        message: format!("`{zone}` is no time zone"),
-        help: "write an IANA name such as Europe/Kyiv or UTC".to_owned(),
-    })
+pub(crate) fn check_zone(name: &str) -> Result<Checked, ScheduleError> {
+    let proper = zone(name)?.name();
+    // Any schedule will do: what is asked for are the notes on the zone.
+    let schedule =
+        Schedule::Daily { times: vec!["00:00".to_owned()], timezone: Some(proper.to_owned()) };
+    let notes = Compiled::new(&schedule)?.notes();
+    Ok(Checked { notes, better: (proper != name).then(|| proper.to_owned()) })
 }
 
-/// Returns the zone that was probably meant by an abbreviation or a city.
-pub(crate) fn meant_zone(written: &str) -> Option<&'static str> {
-    let zone = match written.to_ascii_uppercase().as_str() {
-        "PST" | "PDT" | "PT" | "US/PACIFIC-NEW" => "America/Los_Angeles",
-        "MDT" | "MT" => "America/Denver",
-        "CST" | "CDT" | "CT" => "America/Chicago",
-        "EDT" | "ET" => "America/New_York",
-        "BST" => "Europe/London",
-        "CEST" => "Europe/Berlin",
-        "EEST" => "Europe/Kyiv",
-        "MSK" => "Europe/Moscow",
-        "IST" => "Asia/Kolkata",
-        "JST" => "Asia/Tokyo",
-        "KST" => "Asia/Seoul",
-        "SGT" => "Asia/Singapore",
-        "HKT" => "Asia/Hong_Kong",
-        "AEST" | "AEDT" => "Australia/Sydney",
-        "NZST" | "NZDT" => "Pacific/Auckland",
-        "Z" | "UTC+0" | "UTC+00:00" | "+00:00" => "UTC",
-        _ => return by_city(written),
-    };
-    Some(zone)
-}
-
-fn by_city(written: &str) -> Option<&'static str> {
-    let city = written.rsplit('/').next()?.trim().replace(' ', "_");
-    let mut found = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()).filter(|name| {
-        name.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(&city))
-            && name.contains('/')
-    });
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+/// Returns the zone that a refusal suggests; `None` when it names several, as examples.
+pub(crate) fn suggested(refusal: &ScheduleError) -> Option<&'static str> {
+    let mut names = refusal
+        .help
+        .split_whitespace()
+        .filter_map(|word| zone(word.trim_matches([',', ';', '.', '`'])).ok())
+        .map(|zone| zone.name());
+    let first = names.next()?;
+    names.next().is_none().then_some(first)
 }

@@ -309,10 +309,7 @@ pub fn discover(project: &Path, home: &Path, cache: &mut Cache) -> Discovery {
 }
 
 /// Lists the names of a folder's loop files in UTF-16 order. A folder that is not there is empty.
-fn list(
-    folder: &Path,
-    diagnostics: &mut Vec<(PathBuf, Diagnostic)>,
-) -> io::Result<Vec<String>> {
+fn list(folder: &Path, diagnostics: &mut Vec<(PathBuf, Diagnostic)>) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

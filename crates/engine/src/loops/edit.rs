@@ -39,10 +39,8 @@ pub enum EditError {
 pub fn set_enabled(bytes: &[u8], enabled: bool) -> Result<Vec<u8>, EditError> {
     let parsed = parse(bytes);
     let Some(definition) = &parsed.definition else {
-        let first = parsed
-            .diagnostics
-            .iter()
-            .find(|finding| finding.severity == super::Severity::Error);
+        let first =
+            parsed.diagnostics.iter().find(|finding| finding.severity == super::Severity::Error);
         let (line, message) = match first {
             Some(finding) => (finding.line, finding.message.clone()),
             None => (1, "it defines no loop".to_owned()),
@@ -88,7 +86,8 @@ fn change(text: &str, header: &Header, enabled: bool) -> Option<(Range<usize>, S
             return Some((colon..colon, format!(" {word}")));
         }
         if let Content::Scalar { block: true, .. } = &*value.content {
-            return None.or(Some((block_start(text, key.range.end)..value.range.end, word.to_owned())));
+            return None
+                .or(Some((block_start(text, key.range.end)..value.range.end, word.to_owned())));
         }
         return Some((value.range.clone(), word.to_owned()));
     }

@@ -1,8 +1,9 @@
 //! A loop file's header: found, read (leniently when it must be), and explained when it cannot.
 
+use super::controls;
 use super::diagnostic::{Diagnostic, Severity};
 use super::frontmatter::{self, NoHeader, Parts, line_at};
-use super::lenient::{self, Lenient};
+use super::lenient;
 use super::text::{Lines, quote};
 use super::yaml::{self, ErrorKind, Node, YamlError};
 use std::ops::Range;
@@ -14,6 +15,8 @@ pub(crate) struct Header {
     pub(crate) root: Node,
     /// Values that only the lenient pass could read.
     pub(crate) bare: Vec<Range<usize>>,
+    /// The first control character that YAML forbids.
+    pub(crate) control: Option<Range<usize>>,
 }
 
 /// Reads the header of a loop file.
@@ -22,21 +25,33 @@ pub(crate) struct Header {
 /// The finding that makes the file malformed.
 pub(crate) fn read(text: &str, lines: &Lines<'_>) -> Result<Header, Box<Diagnostic>> {
     let parts = frontmatter::split(text).map_err(|why| Box::new(no_header(lines, text, why)))?;
-    let head = &text[parts.head.clone()];
     let base = parts.head.start;
-    let (root, bare) = match yaml::read(head, &|offset| base + offset) {
+    let head = &text[parts.head.clone()];
+    let disguised = controls::disguise(head);
+    let source = disguised.as_ref().map_or(head, |disguised| disguised.text.as_str());
+    let place = |at| base + disguised.as_ref().map_or(at, |disguised| disguised.place(at));
+    let reveal = |text: String| match &disguised {
+        Some(disguised) => disguised.reveal(&text),
+        None => text,
+    };
+    let (root, bare) = match yaml::read(source, &place, &reveal) {
         Ok(root) => (root, Vec::new()),
         Err(error) => {
-            let retry = if retryable(&error) { lenient::rewrite(head) } else { None };
-            match retry.map(|lenient| second(&lenient, base)) {
-                Some(Ok((root, bare))) => (root, bare),
-                Some(Err(second)) => return Err(Box::new(explain(lines, text, &parts, &second))),
-                None => return Err(Box::new(explain(lines, text, &parts, &error))),
+            let retry = if retryable(&error) { lenient::rewrite(source) } else { None };
+            let Some(lenient) = retry else {
+                return Err(Box::new(explain(lines, text, &parts, &error)));
+            };
+            match yaml::read(&lenient.text, &|at| place(lenient.place(at)), &reveal) {
+                Ok(root) => {
+                    (root, lenient.values.iter().map(|v| place(v.start)..place(v.end)).collect())
+                }
+                Err(second) => return Err(Box::new(explain(lines, text, &parts, &second))),
             }
         }
     };
+    let control = disguised.as_ref().map(|found| base + found.first.start..base + found.first.end);
     match root {
-        Some(root) if root.entries().is_some() => Ok(Header { parts, root, bare }),
+        Some(root) if root.entries().is_some() => Ok(Header { parts, root, bare, control }),
         Some(root) => Err(Box::new(
             Diagnostic::new(
                 lines,
@@ -63,13 +78,6 @@ pub(crate) fn read(text: &str, lines: &Lines<'_>) -> Result<Header, Box<Diagnost
 /// Says whether reading values as text could help; a duplicate stays one however values are read.
 fn retryable(error: &YamlError) -> bool {
     matches!(error.kind, ErrorKind::Syntax(_) | ErrorKind::UnknownAlias)
-}
-
-#[allow(clippy::type_complexity, reason = "the pair is taken apart at once")]
-fn second(lenient: &Lenient, base: usize) -> Result<(Option<Node>, Vec<Range<usize>>), YamlError> {
-    let root = yaml::read(&lenient.text, &|offset| base + lenient.place(offset))?;
-    let bare = lenient.values.iter().map(|range| base + range.start..base + range.end).collect();
-    Ok((root, bare))
 }
 
 fn no_header(lines: &Lines<'_>, text: &str, why: NoHeader) -> Diagnostic {
@@ -116,29 +124,43 @@ fn no_header(lines: &Lines<'_>, text: &str, why: NoHeader) -> Diagnostic {
 /// Turns a YAML error into a finding with a way out.
 fn explain(lines: &Lines<'_>, text: &str, parts: &Parts, error: &YamlError) -> Diagnostic {
     let range = error.range.clone();
-    let finding =
-        |code: &str, message: String| Diagnostic::new(lines, Severity::Error, code, range.clone(), message);
+    let finding = |code: &str, message: String| {
+        Diagnostic::new(lines, Severity::Error, code, range.clone(), message)
+    };
     match &error.kind {
         ErrorKind::Duplicate(key, first) => {
             let (first, second) = (lines.line(first.start), lines.line(range.start));
-            finding("duplicate-key", format!("`{key}` stands in line {first} and again in line {second}"))
-                .help("keep one of the two lines")
+            finding(
+                "duplicate-key",
+                format!("`{key}` stands in line {first} and again in line {second}"),
+            )
+            .help("keep one of the two lines")
         }
-        ErrorKind::TooLarge => {
-            finding("alias-bomb", "The header grows beyond 10,000 values when its aliases are followed".to_owned())
-                .help("write the values out, or remove what the loop does not need")
+        ErrorKind::TooLarge => finding(
+            "alias-bomb",
+            "The header grows beyond 10,000 values when its aliases are followed".to_owned(),
+        )
+        .help("write the values out, or remove what the loop does not need"),
+        ErrorKind::TooDeep => {
+            finding("too-deep", "Values stand more than 64 levels inside each other".to_owned())
+                .help("remove what the loop does not need")
         }
-        ErrorKind::TooDeep => finding("too-deep", "Values stand more than 64 levels inside each other".to_owned())
-            .help("remove what the loop does not need"),
         ErrorKind::SecondDocument => {
             finding("second-document", "A second YAML document begins inside the header".to_owned())
                 .help("keep one document between the two --- lines")
         }
-        ErrorKind::Tab => finding("tab-indent", "A tab stands in the indentation; YAML wants spaces".to_owned())
-            .help("indent with spaces")
-            .fix(lines, "Replace the tab by two spaces", range.clone(), "  "),
+        ErrorKind::Tab => {
+            finding("tab-indent", "A tab stands in the indentation; YAML wants spaces".to_owned())
+                .help("indent with spaces")
+                .fix(lines, "Replace the tab by two spaces", range.clone(), "  ")
+        }
         ErrorKind::Syntax(_) | ErrorKind::UnknownAlias => {
-            if let Some((key, value)) = unquoted(text, parts, range.start) {
+            if let Some(tab) = indenting_tab(text, parts, range.start) {
+                let error = YamlError { kind: ErrorKind::Tab, range: tab };
+                return explain(lines, text, parts, &error);
+            }
+            let open = error.kind != ErrorKind::UnknownAlias;
+            if let Some((key, value)) = unquoted(text, parts, range.start, open) {
                 return quote_it(lines, text, &key, value);
             }
             match &error.kind {
@@ -154,9 +176,33 @@ fn explain(lines: &Lines<'_>, text: &str, parts: &Parts, error: &YamlError) -> D
     }
 }
 
+/// Finds a tab in the indentation of the line of an error or the next: where the parser stumbles is
+/// often the value above.
+fn indenting_tab(text: &str, parts: &Parts, at: usize) -> Option<Range<usize>> {
+    let mut start = text[..at].rfind('\n').map_or(0, |at| at + 1);
+    for _ in 0..2 {
+        if start >= parts.head.end {
+            break;
+        }
+        let (line, next) = line_at(text, start);
+        let content = &text[line.clone()];
+        let indent = content.len() - content.trim_start_matches([' ', '\t']).len();
+        if let Some(tab) = content[..indent].find('\t') {
+            return Some(line.start + tab..line.start + tab + 1);
+        }
+        start = next;
+    }
+    None
+}
+
 /// Finds the bare value that a parser stumbles over: the one in the line of the error, else the
 /// first of the header that begins with a character which YAML keeps for itself.
-fn unquoted(text: &str, parts: &Parts, at: usize) -> Option<(String, Range<usize>)> {
+fn unquoted(
+    text: &str,
+    parts: &Parts,
+    at: usize,
+    brackets: bool,
+) -> Option<(String, Range<usize>)> {
     let mut start = parts.head.start;
     let mut found: Option<(String, Range<usize>)> = None;
     while start < parts.head.end {
@@ -164,8 +210,9 @@ fn unquoted(text: &str, parts: &Parts, at: usize) -> Option<(String, Range<usize
         if let Some((key, value)) = lenient::key_and_value(&text[line.clone()]) {
             let value = line.start + value.start..line.start + value.end;
             let here = line.start <= at && at <= line.end;
-            let special = text[value.clone()].starts_with(['*', '@', '`', '%', '?', '-', '|', '>', '&', '!']);
-            let open = text[value.clone()].starts_with(['{', '[']);
+            let special =
+                text[value.clone()].starts_with(['*', '@', '`', '%', '?', '-', '|', '>', '&', '!']);
+            let open = brackets && text[value.clone()].starts_with(['{', '[']);
             if (special || (here && open)) && (here || found.is_none()) {
                 found = Some((text[line.start..line.start + key].to_owned(), value));
                 if here {

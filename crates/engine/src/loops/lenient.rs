@@ -32,8 +32,11 @@ impl Lenient {
 
 /// Rewrites the header; `None` when there was nothing to rewrite.
 pub(crate) fn rewrite(head: &str) -> Option<Lenient> {
-    let mut out =
-        Lenient { text: String::with_capacity(head.len() + 64), pieces: vec![(0, 0)], values: vec![] };
+    let mut out = Lenient {
+        text: String::with_capacity(head.len() + 64),
+        pieces: vec![(0, 0)],
+        values: vec![],
+    };
     let mut start = 0;
     while start < head.len() {
         let (line, next) = line_at(head, start);

@@ -6,6 +6,7 @@
 //! nothing, and nothing but `enabled` and what the user saves is ever written into one.
 
 mod check;
+mod controls;
 mod diagnostic;
 pub mod discover;
 pub mod edit;
@@ -26,3 +27,6 @@ pub use diagnostic::{Diagnostic, Edit, Fix, Severity};
 pub use discover::{Cache, Discovery, FolderError, LoopFile, Scope, Stamp, discover};
 pub use parse::{Parsed, parse};
 pub use variables::{VARIABLES, variables};
+
+#[cfg(test)]
+mod tests;

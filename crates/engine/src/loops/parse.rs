@@ -89,11 +89,24 @@ impl Reader<'_> {
                 .fix(self.lines, "Quote the value", value.clone(), quoted);
             self.diagnostics.push(finding);
         }
+        if let Some(range) = &header.control {
+            let finding = self
+                .finding(
+                    Severity::Warning,
+                    "control-character",
+                    range.clone(),
+                    "A control character stands here: strict readers refuse the whole file",
+                )
+                .help(
+                    "remove it, or write it as an escape inside double quotes, such as \"\\x07\"",
+                );
+            self.diagnostics.push(finding);
+        }
         self.keys(entries);
         let head = header.parts.head.start..header.parts.head.start;
         let name = self.name(entries, &head);
         let zone = self.zone(entries);
-        let cron = self.cron(entries, &head, zone.as_ref().ok().and_then(Option::as_deref));
+        let cron = self.cron(entries, &head);
         let model = self.model(entries, &head);
         let agent = self.agent(entries);
         let enabled = self.enabled(entries);
@@ -110,7 +123,13 @@ impl Reader<'_> {
             name: name?,
             enabled,
             schedule: Schedule::Cron { cron: cron?, timezone: zone.ok()? },
-            execution: Execution { prompt: prompt?, provider_id, model_id, agent, ..Execution::default() },
+            execution: Execution {
+                prompt: prompt?,
+                provider_id,
+                model_id,
+                agent,
+                ..Execution::default()
+            },
             policy: policy.ok()?,
         })
     }
@@ -144,8 +163,7 @@ impl Reader<'_> {
     }
 
     fn empty(&self, key: &str, node: &Node, value: &Node, example: &str) -> Diagnostic {
-        let range =
-            if value.range.is_empty() { node.range.clone() } else { value.range.clone() };
+        let range = if value.range.is_empty() { node.range.clone() } else { value.range.clone() };
         self.finding(Severity::Error, &format!("missing-{key}"), range, format!("`{key}` is empty"))
             .help(format!("write {key}: {example}"))
     }
@@ -190,18 +208,18 @@ impl Reader<'_> {
         Some(name)
     }
 
-    fn cron(
-        &mut self,
-        entries: &[(Node, Node)],
-        head: &Range<usize>,
-        zone: Option<&str>,
-    ) -> Option<String> {
+    fn cron(&mut self, entries: &[(Node, Node)], head: &Range<usize>) -> Option<String> {
         let (cron, range) = self.required(entries, "schedule", head, "\"0 9 * * *\"")?;
-        match check::check_cron(&cron, zone) {
-            Ok(notes) => {
-                for note in notes {
-                    let finding =
+        match check::check_cron(&cron) {
+            Ok(checked) => {
+                for note in checked.notes {
+                    let better = checked.better.clone().filter(|better| note.contains(better));
+                    let mut finding =
                         self.finding(Severity::Info, "schedule-note", range.clone(), note);
+                    if let Some(better) = better {
+                        let title = format!("Write {better}");
+                        finding = finding.fix(self.lines, title, range.clone(), quote(&better));
+                    }
                     self.diagnostics.push(finding);
                 }
                 Some(cron)
@@ -235,31 +253,34 @@ impl Reader<'_> {
             return Ok(None);
         }
         match check::check_zone(zone) {
-            Ok(proper) => {
-                if proper != zone && proper.eq_ignore_ascii_case(zone) {
+            Ok(checked) => {
+                for note in checked.notes {
+                    let range = value.range.clone();
+                    let finding = self.finding(Severity::Info, "timezone-note", range, note);
+                    self.diagnostics.push(finding);
+                }
+                if let Some(proper) = checked.better {
                     let finding = self
                         .finding(
                             Severity::Warning,
                             "timezone-case",
                             value.range.clone(),
-                            format!("The zone is written {proper}; other readers may refuse `{zone}`"),
+                            format!(
+                                "The zone is written {proper}; other readers may refuse `{zone}`"
+                            ),
                         )
                         .help(format!("write timezone: {proper}"))
-                        .fix(
-                            self.lines,
-                            format!("Write {proper}"),
-                            value.range.clone(),
-                            proper.clone(),
-                        );
+                        .fix(self.lines, format!("Write {proper}"), value.range.clone(), proper);
                     self.diagnostics.push(finding);
                 }
                 Ok(Some(zone.to_owned()))
             }
             Err(problem) => {
+                let meant = check::suggested(&problem);
                 let mut finding = self
                     .finding(Severity::Error, "bad-timezone", value.range.clone(), problem.message)
                     .help(problem.help);
-                if let Some(meant) = check::meant_zone(zone) {
+                if let Some(meant) = meant {
                     finding = finding.fix(
                         self.lines,
                         format!("Write {meant}"),
@@ -406,7 +427,12 @@ impl Reader<'_> {
                     format!("`{name}` is not a key of loops and is ignored"),
                 )
                 .help(format!("did you mean {meant}?"))
-                .fix(self.lines, format!("Write {meant}"), key.range.clone(), meant)
+                .fix(
+                    self.lines,
+                    format!("Write {meant}"),
+                    key.range.clone(),
+                    meant,
+                )
             } else if ELSEWHERE.contains(&name) {
                 self.finding(
                     Severity::Info,

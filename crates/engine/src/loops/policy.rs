@@ -70,8 +70,7 @@ pub(crate) fn read(
                     field.word(&[("skip", CatchUp::Skip), ("latest", CatchUp::Latest)]);
             }
             "overlap" => {
-                policy.overlap =
-                    field.word(&[("skip", Overlap::Skip), ("queue", Overlap::Queue)]);
+                policy.overlap = field.word(&[("skip", Overlap::Skip), ("queue", Overlap::Queue)]);
             }
             "notify" => {
                 policy.notify = field.word(&[
@@ -105,17 +104,11 @@ struct Field<'a, 'b> {
 
 impl Field<'_, '_> {
     fn range(&self) -> Range<usize> {
-        if self.value.range.is_empty() {
-            self.key.range.clone()
-        } else {
-            self.value.range.clone()
-        }
+        if self.value.range.is_empty() { self.key.range.clone() } else { self.value.range.clone() }
     }
 
     fn wrong(&self, message: impl Into<String>, help: impl Into<String>) -> Diagnostic {
-        self.reader
-            .finding(Severity::Error, "policy-value", self.range(), message)
-            .help(help)
+        self.reader.finding(Severity::Error, "policy-value", self.range(), message).help(help)
     }
 
     fn report(&mut self, finding: Diagnostic) {
@@ -170,7 +163,8 @@ impl Field<'_, '_> {
         }
         let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let name = self.name;
-        let written = if text.is_empty() { self.value.noun().to_owned() } else { format!("`{text}`") };
+        let written =
+            if text.is_empty() { self.value.noun().to_owned() } else { format!("`{text}`") };
         let finding = self.wrong(
             format!("`{name}` cannot be {written}"),
             format!("write one of {}", all.join(", ")),
@@ -234,7 +228,10 @@ impl Field<'_, '_> {
                 let text = js_trim(text).to_owned();
                 let finding = Diagnostic {
                     severity: Severity::Warning,
-                    ..self.wrong(format!("`{name}` is one name, not a list; it is taken as one"), help)
+                    ..self.wrong(
+                        format!("`{name}` is one name, not a list; it is taken as one"),
+                        help,
+                    )
                 };
                 let list = format!("[{}]", quote(&text));
                 self.report_fixed(finding, "Make it a list".to_owned(), &list);
@@ -302,9 +299,9 @@ impl Field<'_, '_> {
     fn url(&mut self) -> Option<String> {
         let text = self.value.text().map(js_trim).unwrap_or_default();
         let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-        let good = host.is_some_and(|rest| {
-            !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty()
-        }) && !text.contains(char::is_whitespace);
+        let good = host
+            .is_some_and(|rest| !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty())
+            && !text.contains(char::is_whitespace);
         if good {
             return Some(text.to_owned());
         }

@@ -72,10 +72,11 @@ mod tests {
 
     #[test]
     fn finds_names_in_double_braces_only() {
-        let names: Vec<&str> = variables("{{project}} {{ last_result }} {{{x}}} {{a b}} {{}} {{open")
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
+        let names: Vec<&str> =
+            variables("{{project}} {{ last_result }} {{{x}}} {{a b}} {{}} {{open")
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect();
         assert_eq!(names, ["project", "last_result", "x"]);
     }
 }

@@ -131,24 +131,23 @@ pub(crate) fn entry<'a>(entries: &'a [(Node, Node)], key: &str) -> Option<&'a (N
     entries.iter().find(|(node, _)| node.text() == Some(key))
 }
 
-/// Reads one header. `place` maps a byte offset of `source` to one of the file. `None` is a header
-/// with nothing in it.
+/// Reads one header. `place` maps a byte offset of `source` to one of the file, `reveal` a scalar to
+/// what the file says. `None` is a header with nothing in it.
 ///
 /// # Errors
 /// The first thing that makes the header unreadable.
 pub(crate) fn read(
     source: &str,
     place: &dyn Fn(usize) -> usize,
+    reveal: &dyn Fn(String) -> String,
 ) -> Result<Option<Node>, YamlError> {
-    let mut builder = Builder { source, place, anchors: HashMap::new(), open: vec![], root: None };
+    let mut builder =
+        Builder { source, place, reveal, anchors: HashMap::new(), open: vec![], root: None };
     let mut documents = 0;
     for next in Parser::new_from_str(source) {
         let (event, span) = next.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or(source.len()).min(source.len());
-            let unknown_alias = matches!(
-                error.kind(),
-                granit_parser::ErrorKind::UnknownAnchor
-            );
+            let unknown_alias = matches!(error.kind(), granit_parser::ErrorKind::UnknownAnchor);
             let kind = if unknown_alias {
                 ErrorKind::UnknownAlias
             } else {
@@ -182,6 +181,7 @@ struct Open {
 struct Builder<'a> {
     source: &'a str,
     place: &'a dyn Fn(usize) -> usize,
+    reveal: &'a dyn Fn(String) -> String,
     anchors: HashMap<usize, (Node, usize)>,
     open: Vec<Open>,
     root: Option<(Node, usize)>,
@@ -202,7 +202,8 @@ impl Builder<'_> {
                 let plain = style == ScalarStyle::Plain;
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let value = meaning(&text, plain, tag.as_deref());
-                let content = Content::Scalar { text: text.into_owned(), plain, block, value };
+                let content =
+                    Content::Scalar { text: (self.reveal)(text.into_owned()), plain, block, value };
                 let node = self.node(range, tag.is_some(), content);
                 self.add(node, 1, anchor)
             }
