@@ -13,6 +13,7 @@
 //! | the zone leaves a whole day out | no slot (a `once` moves by the gap) | no slot |
 
 mod cron;
+mod field;
 mod notes;
 pub mod read;
 mod wall;

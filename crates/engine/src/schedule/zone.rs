@@ -1,6 +1,7 @@
 //! Zones: their names, and when their offset changes.
 
 use super::ScheduleError;
+use crate::settings::suggest::distance;
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 use std::collections::HashMap;
@@ -169,22 +170,6 @@ fn closest(lower: &str) -> Option<Tz> {
         .map(|zone| (distance(&zone.name().to_ascii_lowercase(), &wanted), zone))
         .min_by_key(|(distance, _)| *distance)?;
     (near.0 <= 2).then_some(*near.1)
-}
-
-/// Counts the letters to change, add or take out.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Returns today's name of a zone that was renamed, or `None`.
