@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 /// How often a rename is tried where indexers and scanners hold files for a moment.
 const RENAMES: u32 = 10;
 
+/// What copies of unreadable files end in, and how many are kept.
+const COPY_ENDING: &str = ".unreadable";
+const COPIES: usize = 20;
+
 /// What became of a replacement.
 #[derive(Debug)]
 pub(super) enum Replaced {
@@ -124,6 +128,22 @@ pub(super) fn sync_folder(file: &Path) {
     let _ = file;
 }
 
+/// Removes the oldest copy when there are many: a file may be broken in ever new ways.
+fn make_room(trash: &Path) {
+    let Ok(entries) = std::fs::read_dir(trash) else { return };
+    let copies: Vec<_> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(COPY_ENDING))
+        .collect();
+    if copies.len() < COPIES {
+        return;
+    }
+    let age = |entry: &std::fs::DirEntry| entry.metadata().and_then(|data| data.modified()).ok();
+    if let Some(oldest) = copies.iter().min_by_key(|entry| age(entry)) {
+        let _ = std::fs::remove_file(oldest.path());
+    }
+}
+
 /// Copies an unreadable project file into the trash, once per content; best effort.
 pub(super) fn keep_copy(trash: Option<&Path>, id: &str, bytes: &[u8]) {
     let Some(trash) = trash else { return };
@@ -131,8 +151,9 @@ pub(super) fn keep_copy(trash: Option<&Path>, id: &str, bytes: &[u8]) {
     let mark: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     // The id may be as long as a file name; its end tells more than its beginning.
     let start = id.char_indices().rev().nth(99).map_or(0, |(at, _)| at);
-    let copy = trash.join(format!("{}.{mark}.unreadable.json", &id[start..]));
+    let copy = trash.join(format!("{}.{mark}{COPY_ENDING}", &id[start..]));
     let kept = std::fs::create_dir_all(trash).and_then(|()| {
+        make_room(trash);
         let mut file = OpenOptions::new().write(true).create_new(true).open(&copy)?;
         #[cfg(unix)]
         {

@@ -45,7 +45,13 @@ impl Shared {
     }
 
     fn ours(&self, mode: &str, opts: &Value) -> Child {
-        let mut child = Command::new(std::env::current_exe().expect("this test"))
+        let exe = std::env::current_exe().expect("this test");
+        self.start(&mut Command::new(exe), mode, opts)
+    }
+
+    /// Starts this test binary as a worker; `command` names it, and how it is called.
+    fn start(&self, command: &mut Command, mode: &str, opts: &Value) -> Child {
+        let mut child = command
             .args(["--exact", "worker", "--ignored", "--nocapture"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -207,6 +213,35 @@ fn processes_that_meet_a_stale_lock_together_lose_nothing() {
         assert_eq!(shared.counted(), 15, "round {round}: only one may own what was stale");
         assert_eq!(shared.names(), ["p.json"], "round {round}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_read_only_folder_is_an_error_that_names_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let shared = Shared::new();
+    let allow = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
+    };
+    allow(shared.dir.parent().expect("a parent"), 0o755);
+    allow(&shared.dir, 0o555);
+    let exe = std::env::current_exe().expect("this test");
+    let user = Command::new("id").arg("-u").output().expect("id runs").stdout;
+    // Root ignores permission bits, so the worker becomes somebody else.
+    let mut command = if user.trim_ascii() == b"0" {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(exe);
+        command
+    } else {
+        Command::new(exe)
+    };
+    let opts = json!({ "n": 1, "task": "t0" });
+    let answer = answer(shared.start(&mut command, "counter", &opts)).expect("it ends");
+    allow(&shared.dir, 0o755);
+    let message = answer["errors"][0].as_str().unwrap_or_default();
+    assert!(message.contains("cannot take the lock") && message.contains("p.json"), "{answer}");
+    assert_eq!(shared.counted(), 0);
+    assert_eq!(shared.names(), ["p.json"], "nothing is left");
 }
 
 #[cfg(target_os = "linux")]
