@@ -178,12 +178,23 @@ impl Document {
 
     /// Returns the first readable task with that id.
     pub fn task(&self, id: &str) -> Option<&Task> {
-        self.entries.iter().find(|entry| entry.id == id).and_then(|entry| entry.task.as_ref())
+        self.entry(id).and_then(|entry| entry.task.as_ref())
     }
 
-    /// Says whether an element has that id, readable or not.
-    pub fn has_id(&self, id: &str) -> bool {
-        self.entries.iter().any(|entry| entry.id == id)
+    /// Finds the element that counts for an id: the first readable one, else the first.
+    fn position(&self, id: &str) -> Option<usize> {
+        let mut with_id = self.entries.iter().enumerate().filter(|(_, entry)| entry.id == id);
+        let (first, entry) = with_id.next()?;
+        let readable = |entry: &Entry| entry.task.is_some();
+        if readable(entry) {
+            return Some(first);
+        }
+        Some(with_id.find(|(_, entry)| readable(entry)).map_or(first, |(index, _)| index))
+    }
+
+    /// Returns the element that counts for an id: the first readable one, else the first.
+    pub fn entry(&self, id: &str) -> Option<&Entry> {
+        self.position(id).and_then(|index| self.entries.get(index))
     }
 
     /// Changes keys of a task's state and nothing else; false when there is no such task.
@@ -204,7 +215,8 @@ impl Document {
     }
 
     fn edit(&mut self, id: &str, change: impl FnOnce(&str) -> Option<String>) -> bool {
-        let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == id) else {
+        let index = self.position(id);
+        let Some(entry) = index.and_then(|index| self.entries.get_mut(index)) else {
             return false;
         };
         let Some(text) = change(&entry.text) else { return false };
@@ -215,9 +227,9 @@ impl Document {
         true
     }
 
-    /// Puts a task, normalised, in the place of the first one with its id; false without one.
+    /// Puts a task, normalised, in the place of the one with its id; false without one.
     pub fn replace(&mut self, task: &Task) -> bool {
-        match self.entries.iter().position(|entry| entry.id == task.id) {
+        match self.position(&task.id) {
             Some(index) => {
                 self.replace_at(index, task);
                 true
@@ -245,9 +257,9 @@ impl Document {
         self.changed = true;
     }
 
-    /// Removes the first element with that id; false without one.
+    /// Removes the element that counts for an id; false without one.
     pub fn remove(&mut self, id: &str) -> bool {
-        let index = self.entries.iter().position(|entry| entry.id == id);
+        let index = self.position(id);
         if let Some(index) = index {
             self.entries.remove(index);
             self.changed = true;

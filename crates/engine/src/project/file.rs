@@ -176,11 +176,20 @@ impl Folder {
         }
     }
 
-    fn clean_now_and_then(&self, now: Duration, at_once: bool) {
+    fn clean_now_and_then(&self, file: &Path, at_once: bool) {
+        let now = self.clock.awake();
         let mut cleaned = self.shared.cleaned.lock().unwrap_or_else(PoisonError::into_inner);
         if at_once || cleaned.is_none_or(|last| now.saturating_sub(last) > CLEAN_EVERY) {
             *cleaned = Some(now);
-            temp::clean(&self.projects_dir, self.clock.now_ms());
+            drop(cleaned);
+            let now_ms = self.clock.now_ms();
+            temp::clean(&self.projects_dir, now_ms);
+            // The temporary file of a linked one is beside its target.
+            if let Ok(target) = replace::link_target(file)
+                && let Some(folder) = target.parent().filter(|folder| *folder != self.projects_dir)
+            {
+                temp::clean(folder, now_ms);
+            }
         }
     }
 }
@@ -302,7 +311,7 @@ pub fn open_locked(folder: &Folder, id: &str) -> Result<Locked, ProjectError> {
         }
         pause(15, 25);
     };
-    folder.clean_now_and_then(folder.clock.awake(), taken_over);
+    folder.clean_now_and_then(&file, taken_over);
     folder.probe(Step::Locked);
     let folder = folder.clone();
     let (id, lock) = (id.to_owned(), Some(lock));

@@ -264,5 +264,5 @@ pub(super) fn displace(path: &Path, stale: &Seen) -> io::Result<bool> {
     Ok(false)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -92,8 +92,13 @@ pub fn reconcile_sources(
         match seat {
             Some(seat) => {
                 let state = normalised_state(task.state.clone(), now_ms);
-                let has_id = !task.id.trim().is_empty();
-                let id = if has_id { task.id } else { free_id(document, source.scope, &task.name) };
+                let id = match task.id.trim() {
+                    "" => {
+                        let taken = document.tasks().iter().map(|entry| entry.id.clone());
+                        free_id(&taken.collect(), source.scope, &task.name)
+                    }
+                    _ => task.id,
+                };
                 let task = Task { id, state, ..task };
                 document.replace_at(seat, &task);
                 done.changed.push(task.id);
@@ -117,8 +122,11 @@ pub fn reconcile_sources(
     done.removed = gone.map(|(_, entry)| entry.id.clone()).collect();
     document.retain(keep);
 
+    let mut taken: HashSet<String> =
+        document.tasks().iter().map(|entry| entry.id.clone()).collect();
     for (source, task) in created {
-        let id = free_id(document, source.scope, &task.name);
+        let id = free_id(&taken, source.scope, &task.name);
+        taken.insert(id.clone());
         let state = normalised_state(task.state.clone(), now_ms);
         document.push(&Task { id: id.clone(), state, ..task });
         done.changed.push(id);
@@ -212,7 +220,7 @@ fn same(old: &Task, new: &Task) -> bool {
 }
 
 /// Returns the deterministic id of a new task, or a variant of it that no task has.
-fn free_id(document: &Document, scope: Scope, name: &str) -> String {
+fn free_id(taken: &HashSet<String>, scope: Scope, name: &str) -> String {
     let scope = match scope {
         Scope::Project => "project",
         Scope::User => "user",
@@ -220,7 +228,7 @@ fn free_id(document: &Document, scope: Scope, name: &str) -> String {
     let plain = format!("loop:{scope}:{name}");
     let mut id = plain.clone();
     let mut number = 2;
-    while document.has_id(&id) {
+    while taken.contains(&id) {
         id = format!("{plain}#{number}");
         number += 1;
     }

@@ -7,7 +7,7 @@
 use super::file::pause;
 use super::guard::GuardPlace;
 use super::replace;
-use super::{Folder, ProjectError, splice};
+use super::{Folder, ProjectError, splice, temp};
 use crate::clock::{Clock, SystemClock};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -205,6 +205,9 @@ impl Registry {
                 return Err(RegistryError::Busy { path });
             }
             pause(1, 10);
+        }
+        if let Some(folder) = self.own.parent() {
+            temp::clean(folder, SystemClock.now_ms());
         }
         Ok(guard)
     }

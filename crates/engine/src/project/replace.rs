@@ -76,7 +76,7 @@ fn replace_by(
 }
 
 /// Follows symbolic links to the file that is meant, which need not exist.
-fn link_target(file: &Path) -> io::Result<PathBuf> {
+pub(super) fn link_target(file: &Path) -> io::Result<PathBuf> {
     let mut target = file.to_owned();
     for _ in 0..40 {
         match std::fs::read_link(&target) {

@@ -83,7 +83,7 @@ pub fn upsert(
         _ => return Err(refused("task", "task must be an object")),
     };
     let id = text_of(input.get("id")).unwrap_or_else(new_id);
-    let stored = document.tasks().iter().find(|entry| entry.id == id);
+    let stored = document.entry(&id);
     let old = stored.and_then(|entry| entry.task.as_ref());
     let mut notes = Vec::new();
 
@@ -245,7 +245,7 @@ fn is_date(text: &str) -> bool {
 /// # Errors
 /// When there is no such task, or its loop file would bring it back.
 pub fn delete(document: &mut Document, id: &str, loop_exists: bool) -> Result<(), DeleteError> {
-    let entry = document.tasks().iter().find(|entry| entry.id == id && !id.is_empty());
+    let entry = document.entry(id).filter(|_| !id.is_empty());
     match entry {
         None => Err(DeleteError::NotFound { id: id.to_owned() }),
         Some(entry) => match &entry.loop_file {

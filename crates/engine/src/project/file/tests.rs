@@ -1,5 +1,8 @@
 use super::*;
-use crate::project::{Patch, StatePatch};
+use crate::loops::Scope;
+use crate::project::reconcile::{Source, reconcile_sources};
+use crate::project::{Entry, Patch, StatePatch};
+use crate::task::{Definition, Execution, Schedule};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
@@ -102,6 +105,42 @@ fn what_changes_nothing_writes_nothing() {
     let (_, written) = update(&folder, "new", |_| Ok::<_, ProjectError>(())).expect("no fault");
     assert_eq!(written, Written::Unchanged, "a missing file stays missing");
     assert_eq!(names(&folder), ["p.json"]);
+}
+
+#[test]
+fn a_sync_of_unchanged_loops_writes_nothing() {
+    let (_root, folder) = folder();
+    let schedule = Schedule::Cron { cron: "0 9 * * *".to_owned(), timezone: None };
+    let execution = Execution {
+        prompt: "do".to_owned(),
+        provider_id: "demo".to_owned(),
+        model_id: "echo".to_owned(),
+        ..Execution::default()
+    };
+    let define = |name: String| {
+        let (schedule, execution) = (schedule.clone(), execution.clone());
+        Definition { name, enabled: true, schedule, execution, policy: None }
+    };
+    let loops: Vec<(PathBuf, Definition)> = (0..100)
+        .map(|n| (PathBuf::from(format!("/w/{n}.md")), define(format!("loop {n}"))))
+        .collect();
+    let sources: Vec<Source> = loops
+        .iter()
+        .map(|(path, definition)| Source {
+            scope: Scope::Project,
+            path,
+            definition: Some(definition),
+        })
+        .collect();
+    for _ in 0..3 {
+        let merge = |document: &mut Document| {
+            reconcile_sources(document, &sources, &[], "UTC", SystemClock.now_ms());
+            Ok::<_, ProjectError>(())
+        };
+        update(&folder, "p", merge).expect("no fault");
+    }
+    assert_eq!(folder.writes(), 1, "a hundred new tasks are one write, unchanged ones are none");
+    assert_eq!(read_only(&folder, "p").expect("readable").tasks().len(), 102);
 }
 
 #[test]
@@ -258,5 +297,3 @@ fn reading_and_writing_a_hundred_tasks_parses_them_once() {
     let same = document.tasks()[1..].iter().map(Entry::text).eq(others.iter());
     assert!(same, "the state of one task must not touch another's text");
 }
-
-use crate::project::Entry;
