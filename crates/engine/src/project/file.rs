@@ -4,231 +4,15 @@
 //! lock and file are still what they were, else it is *abandoned* and the operation starts again:
 //! [`update`] is that loop. Everything here blocks; async callers use `spawn_blocking`.
 
+use super::ProjectError;
 use super::document::Document;
-use super::guard::{Guard, GuardPlace};
-use super::lock::{self, Judged, LockFile, Look};
+use super::folder::{FileStamp, Folder, Step};
+use super::guard::Guard;
+use super::lock::LockFile;
 use super::replace::{self, Replaced};
-use super::{ProjectError, temp};
-use crate::clock::{Clock, SystemClock};
-use std::collections::HashMap;
-use std::fs::Metadata;
+use super::turn::{self, Turn};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// How long an operation waits for guard and lock together.
-const WAIT: Duration = Duration::from_secs(10);
-/// How long it waits for the guard: a stopped process of ours must not wedge the others.
-const GUARD_WAIT: Duration = Duration::from_secs(5);
-/// How often left-over temporary files are looked for, in awake time.
-const CLEAN_EVERY: Duration = Duration::from_secs(30);
-/// A lock that is taken again this soon is contended, or soon will be.
-const SOON: Duration = Duration::from_millis(25);
-/// Under contention one of so many operations leaves the lock free for a moment, longer than other
-/// programs wait between two looks: our queue would otherwise never let them in.
-const LET_IN: u32 = 16;
-/// The longest file name of every system we build for.
-const NAME_BYTES: usize = 255;
-
-/// A moment inside an operation, for tests that stop or kill the process there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// The guard is ours, the lock is not yet.
-    Guarded,
-    /// A stale lock was moved away, ours is not yet there.
-    Displaced,
-    /// The lock is ours.
-    Locked,
-    /// The temporary file is written, not yet on the disk.
-    BeforeFsync,
-    /// It is on the disk; lock and file are not yet verified.
-    BeforeVerify,
-    /// Both were verified; two system calls stand between here and the rename.
-    BeforeRename,
-    /// The file is replaced; the folder is not yet on the disk.
-    AfterRename,
-    /// The lock is about to be released.
-    BeforeUnlink,
-}
-
-/// Is called at each [`Step`].
-pub type Probe = Arc<dyn Fn(Step) + Send + Sync>;
-
-/// A folder of shared project files, and how this process works on it; cheap to clone.
-#[derive(Clone)]
-pub struct Folder {
-    /// Where `<id>.json` and its lock are.
-    pub projects_dir: PathBuf,
-    /// Where our own processes queue; `None` for a folder where nothing of ours may stay.
-    pub guards_dir: Option<PathBuf>,
-    /// Where unreadable files are copied once; `None` for nowhere.
-    pub trash_dir: Option<PathBuf>,
-    /// Called at each step; for tests.
-    pub probe: Option<Probe>,
-    wait: Duration,
-    clock: Arc<dyn Clock>,
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    writes: AtomicU64,
-    abandoned: AtomicU64,
-    taken_over: AtomicU64,
-    written: Mutex<HashMap<String, FileStamp>>,
-    cleaned: Mutex<Option<Duration>>,
-    /// When each lock was last released, in awake time.
-    released: Mutex<HashMap<String, Duration>>,
-}
-
-impl std::fmt::Debug for Folder {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.debug_struct("Folder").field("projects_dir", &self.projects_dir).finish_non_exhaustive()
-    }
-}
-
-impl Folder {
-    /// Names a folder where nothing of ours stays: our processes queue on the folder itself.
-    pub fn new(projects_dir: impl Into<PathBuf>) -> Folder {
-        Folder {
-            projects_dir: projects_dir.into(),
-            guards_dir: None,
-            trash_dir: None,
-            probe: None,
-            wait: WAIT,
-            // Locks keep real time, whatever clock decides which slot is due.
-            clock: Arc::new(SystemClock),
-            shared: Arc::default(),
-        }
-    }
-
-    /// Names the project folder of a data folder.
-    pub fn of(paths: &crate::Paths) -> Folder {
-        Folder {
-            guards_dir: Some(paths.own().join("locks")),
-            trash_dir: Some(paths.own().join("trash")),
-            ..Folder::new(paths.projects())
-        }
-    }
-
-    /// Waits at most so long for guard and lock together, in place of ten seconds.
-    pub fn with_wait(self, wait: Duration) -> Folder {
-        Folder { wait, ..self }
-    }
-
-    /// Takes another clock for the ages of locks; for tests.
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Folder {
-        Folder { clock, ..self }
-    }
-
-    /// Returns the path of a project's file.
-    ///
-    /// # Errors
-    /// When the id cannot be a file name.
-    pub fn file(&self, id: &str) -> Result<PathBuf, ProjectError> {
-        if id.is_empty() || id.contains(['/', '\\', '\0']) {
-            return Err(ProjectError::InvalidId { id: id.to_owned() });
-        }
-        if id.len() + ".json.lock".len() > NAME_BYTES {
-            return Err(ProjectError::IdTooLong { id: id.to_owned(), bytes: id.len() });
-        }
-        Ok(self.projects_dir.join(format!("{id}.json")))
-    }
-
-    /// Counts the files that this process replaced.
-    pub fn writes(&self) -> u64 {
-        self.shared.writes.load(Ordering::Relaxed)
-    }
-
-    /// Counts the writes that were abandoned because the lock or the file was no longer ours.
-    pub fn abandoned(&self) -> u64 {
-        self.shared.abandoned.load(Ordering::Relaxed)
-    }
-
-    /// Counts the stale locks that this process took over.
-    pub fn taken_over(&self) -> u64 {
-        self.shared.taken_over.load(Ordering::Relaxed)
-    }
-
-    /// Says whether a project's file is as this process last wrote it, so that our own writes ring
-    /// no bell.
-    pub fn is_own_write(&self, id: &str) -> bool {
-        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(written) = written.get(id) else { return false };
-        self.stamp(id).as_ref() == Some(written)
-    }
-
-    /// Returns what tells versions of a project's file apart; `None` when there is no file.
-    pub fn stamp(&self, id: &str) -> Option<FileStamp> {
-        Some(FileStamp::of(&std::fs::metadata(self.file(id).ok()?).ok()?))
-    }
-
-    fn released_ago(&self, id: &str, now: Duration) -> Option<Duration> {
-        let released = self.shared.released.lock().unwrap_or_else(PoisonError::into_inner);
-        released.get(id).map(|at| now.saturating_sub(*at))
-    }
-
-    fn probe(&self, step: Step) {
-        if let Some(probe) = &self.probe {
-            probe(step);
-        }
-    }
-
-    fn clean_now_and_then(&self, file: &Path, at_once: bool) {
-        let now = self.clock.awake();
-        let mut cleaned = self.shared.cleaned.lock().unwrap_or_else(PoisonError::into_inner);
-        if at_once || cleaned.is_none_or(|last| now.saturating_sub(last) > CLEAN_EVERY) {
-            *cleaned = Some(now);
-            drop(cleaned);
-            let now_ms = self.clock.now_ms();
-            temp::clean(&self.projects_dir, now_ms);
-            // The temporary file of a linked one is beside its target.
-            if let Ok(target) = replace::link_target(file)
-                && let Some(folder) = target.parent().filter(|folder| *folder != self.projects_dir)
-            {
-                temp::clean(folder, now_ms);
-            }
-        }
-    }
-}
-
-/// Tells versions of a file apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileStamp {
-    inode: u64,
-    size: u64,
-    mtime_ns: i128,
-}
-
-impl FileStamp {
-    /// Returns the stamp that a file's metadata give.
-    pub fn of(metadata: &Metadata) -> FileStamp {
-        FileStamp { inode: inode(metadata), size: metadata.len(), mtime_ns: mtime_ns(metadata) }
-    }
-}
-
-/// Returns the inode; 0 where the system has none.
-pub(super) fn inode(metadata: &Metadata) -> u64 {
-    #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::ino(metadata);
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        0
-    }
-}
-
-/// Returns the time of the last change in ns since 1970.
-pub(super) fn mtime_ns(metadata: &Metadata) -> i128 {
-    let since = metadata.modified().ok().map(|at| at.duration_since(std::time::UNIX_EPOCH));
-    match since {
-        Some(Ok(since)) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
-        Some(Err(before)) => -i128::try_from(before.duration().as_nanos()).unwrap_or(i128::MAX),
-        None => 0,
-    }
-}
 
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,121 +48,14 @@ pub struct Locked {
 /// [`ProjectError::Busy`] when others hold it too long; else what the file system said.
 pub fn open_locked(folder: &Folder, id: &str) -> Result<Locked, ProjectError> {
     let file = folder.file(id)?;
-    let path = folder.projects_dir.join(format!("{id}.json.lock"));
     std::fs::create_dir_all(&folder.projects_dir)
         .map_err(|error| ProjectError::io("create the folder", &folder.projects_dir, error))?;
-    let start = folder.clock.awake();
-    let waited = || folder.clock.awake().saturating_sub(start);
-    let again = folder.released_ago(id, start).is_some_and(|ago| ago < SOON);
-    if again && folder.guards_dir.is_none() && fastrand::u8(..4) == 0 {
-        // Where our processes have no turnstile, the last one must not always be the next one.
-        pause(2, 5);
-    }
-    let (guard, queued) = wait_for_guard(folder, id, &path, &waited);
-    if guard.is_some() {
-        folder.probe(Step::Guarded);
-    }
-    if (again || queued) && fastrand::u32(..LET_IN) == 0 {
-        pause(25, 30);
-    }
-    let (lock, taken_over) = loop {
-        let failed = |error| ProjectError::io("take the lock", &path, error);
-        let held = match lock::look(&path, folder.clock.as_ref()).map_err(failed)? {
-            Look::Free { contested } => {
-                let lock = LockFile::create(&path, folder.clock.now_ms()).map_err(failed)?;
-                match lock {
-                    Some(lock) if !contested || settled(&lock) => break (lock, contested),
-                    _ => None,
-                }
-            }
-            Look::Held(judged) => Some(judged),
-            Look::Stale(stale) => {
-                if lock::displace(&path, &stale).map_err(failed)? {
-                    folder.probe(Step::Displaced);
-                    folder.shared.taken_over.fetch_add(1, Ordering::Relaxed);
-                    let lock = LockFile::create(&path, folder.clock.now_ms()).map_err(failed)?;
-                    if let Some(lock) = lock.filter(settled) {
-                        break (lock, true);
-                    }
-                }
-                None
-            }
-        };
-        if waited() >= folder.wait {
-            let Judged { pid, age_ms, .. } =
-                held.unwrap_or(Judged { stale_after: None, pid: None, age_ms: None });
-            return Err(ProjectError::Busy { lock: path, pid, age_ms, waited: waited() });
-        }
-        pause(15, 25);
-    };
+    let Turn { lock, guard, taken_over } = turn::take(folder, id, &folder.lock(id))?;
     folder.clean_now_and_then(&file, taken_over);
     folder.probe(Step::Locked);
     let folder = folder.clone();
     let (id, lock) = (id.to_owned(), Some(lock));
     Ok(Locked { folder, id, file, read: None, lock, unsynced: false, guard })
-}
-
-/// Waits whether a lock that was created where a stale one stood survives its other thieves.
-fn settled(lock: &LockFile) -> bool {
-    let ms = u64::try_from(lock::SETTLE.as_millis()).unwrap_or(40);
-    pause(ms, ms + 5);
-    lock.is_ours()
-}
-
-/// Waits for our own queue; says also whether there was one. `None` when it took too long.
-fn wait_for_guard(
-    folder: &Folder,
-    id: &str,
-    lock: &Path,
-    waited: &dyn Fn() -> Duration,
-) -> (Option<Guard>, bool) {
-    let (turnstile, guard) = match &folder.guards_dir {
-        Some(guards) => (
-            GuardPlace::File(guards.join(format!("{id}.next"))).open(),
-            GuardPlace::File(guards.join(id)).open(),
-        ),
-        None => (None, GuardPlace::Folder(folder.projects_dir.clone()).open()),
-    };
-    let mut queued = false;
-    // The first in the queue holds the turnstile until it has the guard, so that whoever just
-    // released the guard cannot overtake it.
-    if let Some(turnstile) = &turnstile {
-        queued = !turnstile.try_lock();
-        if queued && !poll(turnstile, folder, lock, waited) {
-            return (None, queued);
-        }
-    }
-    let guard = guard.filter(|guard| {
-        guard.try_lock() || {
-            queued = true;
-            poll(guard, folder, lock, waited)
-        }
-    });
-    (guard, queued)
-}
-
-/// Tries a guard again and again, for as long as one is waited for; false when it took too long.
-fn poll(guard: &Guard, folder: &Folder, lock: &Path, waited: &dyn Fn() -> Duration) -> bool {
-    let mut looked = Duration::ZERO;
-    while !guard.try_lock() {
-        let now = waited();
-        if now >= GUARD_WAIT.min(folder.wait) {
-            return false;
-        }
-        if now.saturating_sub(looked) > Duration::from_millis(20) {
-            // A stale lock is watched from here on, not only once the guard is ours.
-            let _ = lock::look(lock, folder.clock.as_ref());
-            looked = now;
-        }
-        pause(1, 4);
-    }
-    true
-}
-
-/// Waits between two looks, with jitter so that several waiting processes do not march in step.
-#[allow(clippy::disallowed_methods, reason = "the lock's poll: the caller is a blocking thread")]
-pub(super) fn pause(from_ms: u64, to_ms: u64) {
-    std::thread::sleep(Duration::from_micros(fastrand::u64(from_ms * 1_000..=to_ms * 1_000)));
 }
 
 impl Locked {
@@ -410,18 +87,15 @@ impl Locked {
         let replaced =
             replace::replace(&self.file, text.as_bytes(), &verify, &|step| self.folder.probe(step))
                 .map_err(|error| ProjectError::io("write", &self.file, error))?;
-        let shared = &self.folder.shared;
         match replaced {
             Replaced::Yes(stamp) => {
                 self.read = Some(Some(stamp.clone()));
                 self.unsynced = true;
-                shared.writes.fetch_add(1, Ordering::Relaxed);
-                let mut written = shared.written.lock().unwrap_or_else(PoisonError::into_inner);
-                written.insert(self.id.clone(), stamp);
+                self.folder.count_write(&self.id, stamp);
                 Ok(Written::Done)
             }
             Replaced::No => {
-                shared.abandoned.fetch_add(1, Ordering::Relaxed);
+                self.folder.count_abandoned();
                 Ok(Written::Abandoned)
             }
         }
@@ -439,10 +113,7 @@ impl Drop for Locked {
         // The lock before the guard: the next one in the queue finds it free.
         self.lock = None;
         self.guard = None;
-        let shared = &self.folder.shared;
-        let mut released = shared.released.lock().unwrap_or_else(PoisonError::into_inner);
-        released.insert(self.id.clone(), self.folder.clock.awake());
-        drop(released);
+        self.folder.note_release(&self.id);
         if self.unsynced {
             // Others need not wait for the disk, but the caller acts on what was written only
             // after this.
@@ -519,7 +190,7 @@ pub fn update<T, E: From<ProjectError>>(
         }
         let waited = folder.clock.awake().saturating_sub(start);
         if waited >= folder.wait {
-            let lock = folder.projects_dir.join(format!("{id}.json.lock"));
+            let lock = folder.lock(id);
             return Err(ProjectError::Busy { lock, pid: None, age_ms: None, waited }.into());
         }
     }

@@ -130,7 +130,7 @@ fn see(path: &Path) -> io::Result<Option<Seen>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let (inode, mtime) = (super::file::inode(&metadata), super::file::mtime_ns(&metadata));
+    let (inode, mtime) = (super::folder::inode(&metadata), super::folder::mtime_ns(&metadata));
     // What cannot be read (a folder, another user's file) is seen all the same.
     let content =
         if metadata.is_file() && metadata.len() < 65_536 { std::fs::read(path).ok() } else { None };

@@ -1,11 +1,12 @@
 //! The JSON file of a project, shared with the peer: its text, its lock, and what may change it.
 //!
-//! [`document`] keeps the text verbatim, [`file`] reads and writes it under the lock that every
+//! [`document`] keeps the text verbatim, [`folder`] says where files are, [`file`] reads and writes it under the lock that every
 //! program on the folder honours, [`reconcile`] merges loop files into it, [`upsert`] takes what
 //! clients send, [`registry`] knows the projects. Nothing here knows the ledger.
 
 pub mod document;
 pub mod file;
+pub mod folder;
 mod guard;
 mod lock;
 pub mod nudge;
@@ -15,10 +16,12 @@ pub mod registry;
 mod replace;
 mod splice;
 mod temp;
+mod turn;
 pub mod upsert;
 
 pub use document::{Document, DocumentError, Entry, Patch, StatePatch};
-pub use file::{FileStamp, Folder, Locked, Probe, Step, Written, open_locked, read_only, update};
+pub use file::{Locked, Written, open_locked, read_only, update};
+pub use folder::{FileStamp, Folder, Probe, Step};
 pub use reconcile::{Reconciled, reconcile};
 pub use registry::{Listing, Project, Registry, RegistryError, project_id};
 pub use upsert::{DeleteError, UpsertError, Upserted, delete, upsert};

@@ -4,9 +4,9 @@
 //! never written. Projects that are added with Loopkeeper stand in `loopkeeper/projects.json`.
 //! The union is deduplicated by folder identity, since one folder has many paths.
 
-use super::file::pause;
 use super::guard::GuardPlace;
 use super::replace;
+use super::turn::pause;
 use super::{Folder, ProjectError, splice, temp};
 use crate::clock::{Clock, SystemClock};
 use base64::Engine;
@@ -110,7 +110,7 @@ impl Registry {
         Registry {
             settings: paths.data.join("settings.json"),
             own: paths.own().join("projects.json"),
-            guard: paths.own().join("locks").join("projects"),
+            guard: paths.own().join("locks").join(".projects"),
             folder: Folder::of(paths),
         }
     }

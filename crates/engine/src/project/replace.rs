@@ -1,7 +1,8 @@
 //! Replacing a file at once or not at all.
 
-use super::file::{FileStamp, Step, pause};
+use super::folder::{FileStamp, Step};
 use super::temp::TempName;
+use super::turn::pause;
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

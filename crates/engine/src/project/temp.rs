@@ -90,6 +90,6 @@ fn is_left_over(owner: &str, age: impl FnOnce() -> Option<Duration>) -> bool {
 }
 
 fn age(entry: &std::fs::DirEntry, now_ms: i64) -> Option<Duration> {
-    let written = super::file::mtime_ns(&entry.metadata().ok()?) / 1_000_000;
+    let written = super::folder::mtime_ns(&entry.metadata().ok()?) / 1_000_000;
     u64::try_from(i128::from(now_ms) - written).ok().map(Duration::from_millis)
 }

@@ -113,6 +113,17 @@ fn g03_what_is_no_object_is_an_error_with_its_place() {
 }
 
 #[test]
+fn of_two_elements_with_one_id_the_readable_one_counts() {
+    let mut document = Document::parse(SHARED).expect("an object");
+    let task = document.task("a").expect("readable").clone();
+    document.push(&Task { id: "i".to_owned(), ..task });
+    assert!(document.task("i").is_some(), "the first of them is of an unknown kind");
+    let odd = document.tasks()[1].text().to_owned();
+    assert!(document.set_state("i", &patch()) && document.remove("i"));
+    assert_eq!(document.tasks()[1].text(), odd, "which stays as it is");
+}
+
+#[test]
 fn of_duplicate_keys_the_last_counts_as_in_javascript() {
     let text = r#"{"scheduledTasks":[1],"scheduledTasks":[{"id":"a","state":{"x":1},"state":{}}]}"#;
     let mut document = Document::parse(text).expect("an object");

@@ -1,10 +1,13 @@
 use super::*;
+use crate::clock::{Clock, SystemClock};
 use crate::loops::Scope;
 use crate::project::reconcile::{Source, reconcile_sources};
 use crate::project::{Entry, Patch, StatePatch};
 use crate::task::{Definition, Execution, Schedule};
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A clock whose awake time is moved by hand.
 #[derive(Debug, Default)]
@@ -41,11 +44,9 @@ fn tasks(n: usize) -> Value {
 fn folder() -> (tempfile::TempDir, Folder) {
     let root = tempfile::tempdir().expect("a folder");
     let data = root.path();
-    let folder = Folder {
-        guards_dir: Some(data.join("loopkeeper").join("locks")),
-        trash_dir: Some(data.join("loopkeeper").join("trash")),
-        ..Folder::new(data.join("projects"))
-    };
+    let mut folder = Folder::new(data.join("projects"));
+    folder.guards_dir = Some(data.join("loopkeeper").join("locks"));
+    folder.trash_dir = Some(data.join("loopkeeper").join("trash"));
     std::fs::create_dir(&folder.projects_dir).expect("created");
     let text = serde_json::to_string_pretty(&tasks(2)).expect("JSON");
     std::fs::write(folder.projects_dir.join("p.json"), text).expect("written");
@@ -153,7 +154,8 @@ fn h03_a_holder_that_slept_gives_up_its_write_and_starts_again() {
         // While it sleeps before its last check, somebody takes the old lock, writes, releases.
         if step == Step::BeforeVerify && !slept.swap(true, Ordering::SeqCst) {
             std::fs::remove_file(&theirs).expect("taken");
-            let other = Folder { guards_dir: None, ..other.clone() };
+            let mut other = other.clone();
+            other.guards_dir = None;
             update(&other, "p", |document| {
                 let patch = StatePatch { last_run_at: Patch::Set(5), ..StatePatch::default() };
                 document.set_state("t1", &patch);
@@ -226,7 +228,7 @@ fn a_dead_holders_lock_is_taken_over_and_its_files_are_removed() {
     let lock = folder.projects_dir.join("p.json.lock");
     std::fs::write(&lock, json!({ "pid": pid, "at": SystemClock.now_ms() }).to_string())
         .expect("left behind");
-    let ours = temp::TempName::beside(&lock).expect("a name");
+    let ours = crate::project::temp::TempName::beside(&lock).expect("a name");
     let name = ours.file_name().and_then(|name| name.to_str()).expect("text").to_owned();
     let dead = name.replace(&format!("-{}-", std::process::id()), &format!("-{pid}-"));
     std::fs::write(folder.projects_dir.join(dead), "half").expect("left behind");
