@@ -1,5 +1,7 @@
 //! What the agents need to know from outside; they read no settings file and no environment.
 
+use crate::Paths;
+use crate::settings::Settings;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,6 +60,55 @@ impl Default for OpencodeConfig {
             patience: Duration::from_secs(600),
         }
     }
+}
+
+impl AgentsConfig {
+    /// Makes a configuration from the settings; `found` is what the environment said.
+    pub fn from_settings(settings: &Settings, paths: &Paths, found: Found) -> Self {
+        let mut binaries = found.binaries;
+        if let Some(binary) = &settings.opencode.binary {
+            binaries.insert(0, PathBuf::from(binary));
+        }
+        let commands = settings.command.iter().map(|(name, command)| {
+            let config = CommandConfig { argv: command.argv.clone(), stdin: command.stdin };
+            (name.clone(), config)
+        });
+        AgentsConfig {
+            opencode: OpencodeConfig {
+                flag: found.flag,
+                url: settings.opencode.url.clone(),
+                host: found.host,
+                port: found.port,
+                username: found.username,
+                password: found.password,
+                binaries,
+                ready_timeout: settings.opencode.ready_timeout,
+                ..OpencodeConfig::default()
+            },
+            commands: commands.collect(),
+            own: paths.own(),
+            opencode_config: paths.opencode_config.clone(),
+            environment: Vec::new(),
+        }
+    }
+}
+
+/// What the host found in command line and environment.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The value of `--opencode`.
+    pub flag: Option<String>,
+    /// `OPENCODE_HOST`.
+    pub host: Option<String>,
+    /// `OPENCODE_PORT`.
+    pub port: Option<String>,
+    /// `OPENCODE_SERVER_USERNAME`.
+    pub username: Option<String>,
+    /// `OPENCODE_SERVER_PASSWORD`.
+    pub password: Option<String>,
+    /// Where the program may be, best first: `OPENCODE_BINARY`, `opencode` in each folder of `PATH`,
+    /// then of the login shell's. The setting goes before all of them.
+    pub binaries: Vec<PathBuf>,
 }
 
 /// One command agent.

@@ -29,7 +29,7 @@ pub mod prompt;
 pub mod testing;
 mod worktree;
 
-pub use config::{AgentsConfig, CommandConfig, OpencodeConfig};
+pub use config::{AgentsConfig, CommandConfig, Found, OpencodeConfig};
 pub use job::{EndReason, Ended, Evidence, Job, Outcome, ProjectRef, Tokens, Variables};
 pub use journal::{
     Answer, Ask, AskChoice, AskKind, AskQuestion, Control, Inbox, Journal, JournalError, Recorded,
