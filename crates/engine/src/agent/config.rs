@@ -44,6 +44,9 @@ pub struct OpencodeConfig {
     pub ready_timeout: Duration,
     /// How long a run tries to reach OpenCode before it fails.
     pub patience: Duration,
+    /// How long is waited for another program to drive a goal on before Loopkeeper does; longer
+    /// than the peer's 15 s.
+    pub goal_quiet: Duration,
 }
 
 impl Default for OpencodeConfig {
@@ -58,6 +61,7 @@ impl Default for OpencodeConfig {
             binaries: Vec::new(),
             ready_timeout: Duration::from_secs(10),
             patience: Duration::from_secs(600),
+            goal_quiet: Duration::from_secs(20),
         }
     }
 }

@@ -107,8 +107,7 @@ impl<'a> Drive<'a> {
 
     /// Waits whether somebody else drives the goal on.
     async fn wait_for_others(&mut self, follower: &Follower<'_>) -> Others {
-        let timing = follower.opencode.timing;
-        let end = Instant::now() + timing.goal_quiet;
+        let end = Instant::now() + follower.opencode.config.opencode.goal_quiet;
         loop {
             let statuses = follower.client.statuses(&follower.directory).await;
             let busy = statuses.is_ok_and(|statuses| statuses.contains_key(&follower.session));
@@ -129,7 +128,7 @@ impl<'a> Drive<'a> {
             if Instant::now() >= end {
                 return Others::Nobody;
             }
-            tokio::time::sleep(timing.poll).await;
+            tokio::time::sleep(follower.opencode.timing.poll).await;
         }
     }
 }

@@ -216,8 +216,6 @@ pub(crate) struct Timing {
     pub(crate) begin: Duration,
     /// How long a prompt that nobody has seen may take to be seen.
     pub(crate) appear: Duration,
-    /// How long is waited for another program to drive a goal on.
-    pub(crate) goal_quiet: Duration,
 }
 
 impl Default for Timing {
@@ -227,7 +225,6 @@ impl Default for Timing {
             settle: Duration::from_secs(1),
             begin: Duration::from_secs(5),
             appear: Duration::from_secs(30),
-            goal_quiet: Duration::from_secs(20),
         }
     }
 }
@@ -255,6 +252,38 @@ struct InUse(Arc<AtomicUsize>);
 impl Drop for InUse {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Tries again for a while, with growing pauses; what cannot change by waiting fails at once.
+struct Patience {
+    end: Instant,
+    wait: Duration,
+    told: String,
+}
+
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        let (wait, told) = (Duration::from_millis(500), String::new());
+        Patience { end: Instant::now() + limit, wait, told }
+    }
+
+    /// Waits after a failed attempt.
+    ///
+    /// # Errors
+    /// Returns the error when there is no point in a further attempt.
+    async fn after(&mut self, error: AgentError, journal: &dyn Journal) -> Result<(), AgentError> {
+        if !error.is_passing() || Instant::now() + self.wait >= self.end {
+            return Err(error);
+        }
+        let text = error.to_string();
+        if self.told != text {
+            journal::note(journal.step(StepKind::Waiting, &text).await);
+            self.told = text;
+        }
+        tokio::time::sleep(self.wait).await;
+        self.wait = (self.wait * 2).min(Duration::from_secs(10));
+        Ok(())
     }
 }
 
@@ -357,40 +386,15 @@ impl Opencode {
         }
     }
 
-    /// Tries for [`OpencodeConfig::patience`](crate::agent::OpencodeConfig::patience) to make
-    /// `attempt` succeed; what cannot change by waiting fails at once.
-    ///
-    /// # Errors
-    /// The last one.
-    async fn patiently<T>(
-        &self,
-        journal: &dyn Journal,
-        mut attempt: impl AsyncFnMut() -> Result<T, AgentError>,
-    ) -> Result<T, AgentError> {
-        let end = Instant::now() + self.config.opencode.patience;
-        let mut wait = Duration::from_millis(500);
-        let mut told = String::new();
-        loop {
-            let error = match attempt().await {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
-            };
-            if !error.is_passing() || Instant::now() + wait >= end {
-                return Err(error);
-            }
-            let text = error.to_string();
-            if told != text {
-                journal::note(journal.step(StepKind::Waiting, &text).await);
-                told = text;
-            }
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(Duration::from_secs(10));
-        }
-    }
-
     /// Attaches to the server or starts it, and keeps trying.
     async fn connect_patiently(&self, journal: &dyn Journal) -> Result<Client, AgentError> {
-        self.patiently(journal, async || self.connect().await).await
+        let mut patience = Patience::new(self.config.opencode.patience);
+        loop {
+            match self.connect().await {
+                Ok(client) => return Ok(client),
+                Err(error) => patience.after(error, journal).await?,
+            }
+        }
     }
 
     /// Runs a job to its end.
@@ -422,16 +426,18 @@ impl Opencode {
     ) -> Result<send::Ready, Box<Outcome>> {
         let directory = real_path(directory)
             .map_err(|error| Box::new(Outcome::failed(EndReason::BadFolder, error)))?;
-        let checked = self
-            .patiently(journal, async || {
-                let client = self.connect().await?;
-                let checked = check::check(&client, &directory, &job.execution).await;
-                let checked = checked.map_err(|error| AgentError::from_call(&client, &error))?;
-                Ok(checked.map(|()| client))
-            })
-            .await
-            .map_err(|error| Box::new(unreachable_outcome(&error)))?;
-        checked.map(|client| send::Ready { client, directory })
+        let mut patience = Patience::new(self.config.opencode.patience);
+        loop {
+            let error = match self.connect().await {
+                Err(error) => error,
+                Ok(client) => match check::check(&client, &directory, &job.execution).await {
+                    Ok(checked) => return checked.map(|()| send::Ready { client, directory }),
+                    Err(error) => AgentError::from_call(&client, &error),
+                },
+            };
+            let waited = patience.after(error, journal).await;
+            waited.map_err(|error| Box::new(unreachable_outcome(&error)))?;
+        }
     }
 
     /// Follows a session that another process made, to its end.
