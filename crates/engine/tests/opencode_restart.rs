@@ -3,6 +3,7 @@
 mod real;
 
 use loopkeeper_engine::agent::{EndReason, Ended, StepKind};
+use loopkeeper_engine::host::{Liveness, ProcessId};
 use real::World;
 
 fn kill(pid: u64) {
@@ -38,9 +39,8 @@ async fn a_server_that_is_killed_loses_the_run_and_is_started_again() {
     let (outcome, _) = world.run("stub/ok", "x").end().await;
     assert_eq!(outcome.status, Ended::Succeeded, "{:?}", outcome.error);
 
-    let last = world.pid();
+    let last = ProcessId::of(u32::try_from(world.pid()).expect("a pid"));
     assert!(!world.agents().end_server(|| false).await.expect("asked"), "somebody needs it");
     assert!(world.agents().end_server(|| true).await.expect("ended"), "nobody does");
-    let alive = std::process::Command::new("kill").args(["-0", &last.to_string()]).output();
-    assert!(!alive.expect("kill").status.success(), "the server {last} is gone");
+    assert_eq!(last.liveness(), Liveness::Dead, "the server is gone");
 }

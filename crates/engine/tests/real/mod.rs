@@ -130,8 +130,12 @@ impl World {
         let started = must("the start of OpenCode", world.agents.agents(&world.folder)).await;
         started.expect("OpenCode started");
         // The server outlives its starter on purpose, so something has to end it.
-        let watch = format!("echo watching; cat; kill -KILL -{}; rm -rf \"$1\"", world.pid());
-        first_line(Command::new("sh").args(["-c", &watch, "watch"]).arg(&home));
+        let watch = r#"echo watching; cat
+            pid=$(grep -o '"pid": *[0-9]*' "$1/data/loopkeeper/opencode.json" | grep -o '[0-9]*$')
+            [ -n "$pid" ] && kill -KILL "-$pid"; rm -rf "$1""#;
+        first_line(
+            Command::new("sh").args(["-c", watch, "watch"]).arg(&home).stderr(Stdio::null()),
+        );
         world
     }
 
