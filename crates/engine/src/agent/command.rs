@@ -23,9 +23,8 @@ const SHOW_EVERY: Duration = Duration::from_millis(500);
 /// How long output is still read after the whole group is gone.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Runs a command to its end.
+/// Runs a command, which is the job's provider, to its end.
 pub(crate) async fn run(
-    name: &str,
     config: &CommandConfig,
     environment: &[(OsString, OsString)],
     directory: &Path,
@@ -34,6 +33,7 @@ pub(crate) async fn run(
     journal: &dyn Journal,
     inbox: &mut Inbox,
 ) -> Outcome {
+    let name = job.execution.provider_id.as_str();
     let mut child = match start(config, environment, directory, prompt, job) {
         Ok(child) => child,
         Err(error) => {

@@ -26,7 +26,7 @@ fn begin(config: CommandConfig, prompt: &str) -> Running {
         async move {
             let mut inbox = Inbox::new(receiver);
             let job = job("agent", "sonnet", &prompt);
-            run("agent", &config, &[], &directory, &prompt, &job, &*notes, &mut inbox).await
+            run(&config, &[], &directory, &prompt, &job, &*notes, &mut inbox).await
         }
     });
     Running { notes, controls, task, folder }
@@ -167,7 +167,7 @@ async fn a_child_that_cannot_be_recorded_does_not_work() {
     let (_sender, receiver) = mpsc::channel(1);
     let (config, job) = (shell("exec sleep 1000"), job("agent", "m", "x"));
     let mut inbox = Inbox::new(receiver);
-    let outcome = run("agent", &config, &[], folder.path(), "x", &job, &notes, &mut inbox).await;
+    let outcome = run(&config, &[], folder.path(), "x", &job, &notes, &mut inbox).await;
     assert_eq!(outcome.reason, Some(EndReason::NotSent));
     assert!(outcome.error.expect("a text").contains("disk full"));
 }

@@ -108,7 +108,6 @@ impl Agents {
         let mut outcome = match self.config.commands.get(&job.execution.provider_id) {
             Some(command) => {
                 command::run(
-                    &job.execution.provider_id,
                     command,
                     &self.config.environment,
                     &directory,

@@ -9,6 +9,8 @@ mod asks;
 mod check;
 mod client;
 mod events;
+#[cfg(test)]
+mod fake;
 mod follow;
 mod goals;
 mod judge;
@@ -16,6 +18,8 @@ mod judge;
 mod recorded;
 mod send;
 mod server;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use super::config::AgentsConfig;
@@ -598,7 +602,7 @@ fn unreachable_outcome(error: &AgentError) -> Outcome {
 }
 
 #[cfg(test)]
-mod tests {
+mod address_tests {
     use super::super::config::OpencodeConfig;
     use super::*;
     use crate::clock::SystemClock;
