@@ -210,6 +210,26 @@ async fn a_run_is_left_at_shutdown_and_taken_over() {
 }
 
 #[tokio::test]
+async fn a_slash_command_whose_sender_vanished_is_followed() {
+    let world = World::get().await;
+    let session = world.empty_session().await;
+    world.send_command_and_vanish(&session, "stub/slow-3").await;
+    let (outcome, _) = world.follow(&session).end().await;
+    assert!(succeeded(&outcome).contains("tick 2"), "the server goes on without its asker");
+}
+
+#[tokio::test]
+async fn two_processes_share_one_server() {
+    let world = World::get().await;
+    let before = world.pid();
+    let other = world.other_agents();
+    let (one, two) =
+        tokio::join!(other.agents(world.folder()), world.agents().agents(world.folder()));
+    assert_eq!(one.expect("answered"), two.expect("answered"));
+    assert_eq!(world.pid(), before, "the second process found the server of the first");
+}
+
+#[tokio::test]
 async fn a_session_without_our_message_was_not_sent() {
     let world = World::get().await;
     let session = world.empty_session().await;

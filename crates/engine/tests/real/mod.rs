@@ -31,6 +31,7 @@ pub async fn must<T>(what: &str, future: impl Future<Output = T>) -> T {
 
 pub struct World {
     agents: Agents,
+    config: AgentsConfig,
     folder: PathBuf,
     own: PathBuf,
     model: String,
@@ -65,6 +66,7 @@ fn program() -> PathBuf {
 }
 
 /// Starts a program that ends when this one does, and returns the first line it prints.
+#[allow(clippy::zombie_processes, reason = "it ends after this process")]
 fn first_line(command: &mut Command) -> String {
     use std::io::BufRead;
     let mut child = command
@@ -111,22 +113,20 @@ impl World {
         for name in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
             environment.push((format!("OPENCODE_DISABLE_{name}").into(), "1".into()));
         }
-        let agents = Agents::new(
-            AgentsConfig {
-                opencode: OpencodeConfig {
-                    binaries: vec![program()],
-                    ready_timeout: Duration::from_secs(60),
-                    goal_quiet: Duration::from_secs(1),
-                    ..OpencodeConfig::default()
-                },
-                commands: Default::default(),
-                own: own.clone(),
-                opencode_config: config,
-                environment,
+        let config = AgentsConfig {
+            opencode: OpencodeConfig {
+                binaries: vec![program()],
+                ready_timeout: Duration::from_secs(60),
+                goal_quiet: Duration::from_secs(1),
+                ..OpencodeConfig::default()
             },
-            Arc::new(SystemClock),
-        );
-        let world = World { agents, folder, own, model };
+            commands: Default::default(),
+            own: own.clone(),
+            opencode_config: config,
+            environment,
+        };
+        let agents = Agents::new(config.clone(), Arc::new(SystemClock));
+        let world = World { agents, config, folder, own, model };
         let started = must("the start of OpenCode", world.agents.agents(&world.folder)).await;
         started.expect("OpenCode started");
         // The server outlives its starter on purpose, so something has to end it.
@@ -179,6 +179,27 @@ impl World {
     pub async fn empty_session(&self) -> String {
         let made = self.call(reqwest::Method::POST, "/session", Some(json!({}))).await;
         made["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Sends a slash command and goes away, as a process does that is killed.
+    pub async fn send_command_and_vanish(&self, id: &str, model: &str) {
+        let body = json!({ "command": "hello", "arguments": "bob", "model": model });
+        let path = format!("/session/{id}/command");
+        let sending = self.call(reqwest::Method::POST, &path, Some(body));
+        let busy = async {
+            while self.agents.is_busy(id, &self.folder).await != Some(true) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            _ = sending => panic!("it answers only at the end"),
+            () = must("a busy session", busy) => {}
+        }
+    }
+
+    /// Returns other agents on the same data folder, as another process has them.
+    pub fn other_agents(&self) -> Agents {
+        Agents::new(self.config.clone(), Arc::new(SystemClock))
     }
 
     pub async fn abort(&self, id: &str) {

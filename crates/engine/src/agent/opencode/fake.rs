@@ -13,6 +13,8 @@ pub(crate) enum Reply {
     Empty,
     Html,
     Status(u16, Value),
+    /// An event stream on which nothing happens.
+    Stream,
     /// The connection stays open and nothing comes.
     Silence,
     /// The connection is closed after the request was read.
@@ -103,6 +105,12 @@ async fn serve(
         Reply::Empty => (204, "application/json", String::new()),
         Reply::Html => (200, "text/html", "<!doctype html>".to_owned()),
         Reply::Status(status, value) => (status, "application/json", value.to_string()),
+        Reply::Stream => {
+            let text = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n\
+                data: {\"type\":\"server.connected\",\"properties\":{}}\n\n";
+            stream.write_all(text.as_bytes()).await.ok()?;
+            return std::future::pending().await;
+        }
         Reply::Silence => return std::future::pending().await,
         Reply::Hangup => return None,
     };
@@ -134,7 +142,7 @@ fn plain(request: &Request, directory: &str) -> Reply {
         ("GET", "/session/ses_2/children") => Reply::Json(json!([])),
         ("GET", "/session/ses_1/message") => Reply::Json(messages(&["user", "assistant"])),
         (_, path) if path.ends_with("/prompt_async") => Reply::Empty,
-        // No stream: everything is found by polling.
+        (_, "/event") => Reply::Stream,
         _ => Reply::Html,
     }
 }
