@@ -44,6 +44,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use worktree::{Left, Worktree};
 
+#[cfg(all(test, unix))]
+mod tests;
+
 /// The provider name of the built-in demo agent.
 pub const DEMO: &str = "demo";
 

@@ -13,7 +13,7 @@ pub(crate) struct Worktree {
     path: PathBuf,
     /// Where the run works: the project's place inside the worktree.
     pub(crate) directory: PathBuf,
-    /// The commit it was made from; empty when it was found again.
+    /// The repository's commit when the worktree was made or found again.
     base: String,
 }
 
@@ -72,8 +72,15 @@ impl Worktree {
     pub(crate) async fn leave(self) -> Left {
         let status = git(&self.path, &["status", "--porcelain", "--untracked-files=all"]).await;
         let head = git(&self.path, &["rev-parse", "--verify", "HEAD"]).await;
-        let clean = status.is_ok_and(|status| status.is_empty())
-            && head.is_ok_and(|head| head == self.base);
+        // A commit that the repository has is none of the run's: it may have moved on meanwhile.
+        let known = match head {
+            Ok(head) => {
+                let ask = ["merge-base", "--is-ancestor", &head, &self.base];
+                head == self.base || git(&self.repository, &ask).await.is_ok()
+            }
+            Err(_) => false,
+        };
+        let clean = known && status.is_ok_and(|status| status.is_empty());
         if !clean {
             return Left::Kept(self.path);
         }

@@ -27,7 +27,7 @@ use tokio::time::Instant;
 const CONFIRM: Duration = Duration::from_millis(250);
 /// How long a stopped session may take to become idle.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How deep child sessions are followed.
+/// How many child sessions are counted.
 const MOST_RELATIVES: usize = 200;
 
 /// How one turn ended.
@@ -37,7 +37,7 @@ pub(crate) enum TurnEnd {
     /// The server knows of no message of ours, and the run was taken over.
     NotSent,
     /// The prompt was taken, and nothing came of it.
-    NotStarted(Option<wire_error::Told>),
+    NotStarted(Option<Told>),
     Restarted,
     Deleted,
     Stopped(StopReason),
@@ -46,17 +46,11 @@ pub(crate) enum TurnEnd {
 }
 
 /// What an error event or a refused request said.
-pub(crate) mod wire_error {
-    use crate::agent::job::EndReason;
-
-    #[derive(Debug, Clone, PartialEq)]
-    pub(crate) struct Told {
-        pub(crate) reason: EndReason,
-        pub(crate) text: String,
-    }
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    reason: EndReason,
+    text: String,
 }
-
-use wire_error::Told;
 
 /// A request that answers when the run ends, running beside the follower.
 pub(crate) type Sending = JoinHandle<Result<(), CallError>>;

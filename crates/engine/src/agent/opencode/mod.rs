@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use client::{CallError, Client};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use server::OwnServer;
+use server::{OwnServer, Places};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -239,6 +239,8 @@ pub struct Opencode {
     config: Arc<AgentsConfig>,
     clock: Arc<dyn Clock>,
     http: Mutex<Option<reqwest::Client>>,
+    places: Places,
+    /// Held while a server is looked for; what only looks at it goes by `places`.
     own: tokio::sync::Mutex<OwnServer>,
     in_use: Arc<AtomicUsize>,
     warned: Mutex<Option<String>>,
@@ -293,11 +295,13 @@ impl Patience {
 
 impl Opencode {
     pub(crate) fn new(config: Arc<AgentsConfig>, clock: Arc<dyn Clock>) -> Self {
-        let own = OwnServer::new(Arc::clone(&config), Arc::clone(&clock));
+        let places = Places::new(&config.own);
+        let own = OwnServer::new(Arc::clone(&config), places.clone(), Arc::clone(&clock));
         Opencode {
             config,
             clock,
             http: Mutex::new(None),
+            places,
             own: tokio::sync::Mutex::new(own),
             in_use: Arc::default(),
             warned: Mutex::new(None),
@@ -369,7 +373,13 @@ impl Opencode {
     pub(crate) async fn connect(&self) -> Result<Client, AgentError> {
         let http = self.http()?;
         match self.endpoint()? {
-            Endpoint::Own => self.own.lock().await.ensure(&http).await,
+            Endpoint::Own => {
+                let client = self.own.lock().await.ensure(&http).await?;
+                if let Some(server) = self.places.read() {
+                    self.warn_of(&server.version);
+                }
+                Ok(client)
+            }
             Endpoint::Attached(url) => {
                 let client = self.attached(http, &url);
                 let health = client
@@ -507,7 +517,7 @@ impl Opencode {
         let http = self.http()?;
         Ok(match self.endpoint()? {
             Endpoint::Attached(url) => Some((self.attached(http, &url), false)),
-            Endpoint::Own => self.own.lock().await.running(&http).map(|(client, _)| (client, true)),
+            Endpoint::Own => self.places.running(&http).map(|client| (client, true)),
         })
     }
 
@@ -548,7 +558,7 @@ impl Opencode {
             }
         }
         if health.own {
-            health.log = self.own.lock().await.places().log_tail(20);
+            health.log = self.places.log_tail(20);
         }
         health
     }

@@ -77,6 +77,15 @@ impl Places {
         serde_json::from_slice(&std::fs::read(self.file()).ok()?).ok()
     }
 
+    /// Returns the server as it is, without starting one; `None` when none lives.
+    pub(crate) fn running(&self, http: &reqwest::Client) -> Option<Client> {
+        let server = self.read()?;
+        if server.process.liveness() == Liveness::Dead {
+            return None;
+        }
+        Some(Client::new(http.clone(), &server.url, USER, Some(&server.password)))
+    }
+
     fn write(&self, server: &ServerFile) -> Result<(), AgentError> {
         let path = self.file();
         let failed = |error: &dyn std::fmt::Display| AgentError::File {
@@ -152,8 +161,7 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    pub(crate) fn new(config: Arc<AgentsConfig>, clock: Arc<dyn Clock>) -> Self {
-        let places = Places::new(&config.own);
+    pub(crate) fn new(config: Arc<AgentsConfig>, places: Places, clock: Arc<dyn Clock>) -> Self {
         OwnServer { places, config, clock, failures: 0, not_before: None }
     }
 
@@ -343,19 +351,6 @@ impl OwnServer {
         }
     }
 
-    /// Returns the server as it is, without starting one; `None` when none lives.
-    pub(crate) fn running(&self, http: &reqwest::Client) -> Option<(Client, ServerFile)> {
-        let server = self.places.read()?;
-        if server.process.liveness() == Liveness::Dead {
-            return None;
-        }
-        Some((Client::new(http.clone(), &server.url, USER, Some(&server.password)), server))
-    }
-
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
-    }
-
     /// Ends the server if `unused` says so while the lock is held.
     pub(crate) async fn end(
         &self,
@@ -447,6 +442,7 @@ mod tests {
         let own = tempfile::tempdir().expect("a folder");
         let mut server = OwnServer::new(
             config(own.path(), Some(own.path().join("nowhere/opencode"))),
+            Places::new(own.path()),
             Arc::new(SystemClock),
         );
         let http = super::super::client::http().expect("a client");
@@ -467,8 +463,11 @@ mod tests {
         )
         .expect("written");
         std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).expect("set");
-        let mut server =
-            OwnServer::new(config(own.path(), Some(binary.clone())), Arc::new(SystemClock));
+        let mut server = OwnServer::new(
+            config(own.path(), Some(binary.clone())),
+            Places::new(own.path()),
+            Arc::new(SystemClock),
+        );
         let http = super::super::client::http().expect("a client");
         let error = server.ensure(&http).await.expect_err("it ended");
         assert!(error.to_string().contains("no libc here"), "its last words are shown: {error}");
@@ -482,7 +481,11 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_a_server_asks_first() {
         let own = tempfile::tempdir().expect("a folder");
-        let server = OwnServer::new(config(own.path(), None), Arc::new(SystemClock));
+        let server = OwnServer::new(
+            config(own.path(), None),
+            Places::new(own.path()),
+            Arc::new(SystemClock),
+        );
         assert!(!server.end(|| true).await.expect("nothing there"));
         let mut gone = ProcessId::current().clone();
         gone.started += 1;
