@@ -1,0 +1,25 @@
+.PHONY: help run test check bench package ui icons
+
+help: ## List what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+
+run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
+	@DATA='$(DATA)' exec scripts/run.sh
+
+test: ## Set up, check and run every test
+	@scripts/test.sh
+
+check: ## Formatting, lints, types, dependency policy, generated files
+	@scripts/check.sh
+
+bench: ## Run the benchmarks
+	@cargo bench -p loopkeeper-engine
+
+package: ## Build an installer for this system, into target/release/bundle
+	@scripts/package.sh
+
+ui: ## Build the page into ui/dist
+	@scripts/setup.sh check && npm run --prefix ui build
+
+icons: ## Draw the icons anew from their SVG files
+	@scripts/setup.sh check && node scripts/icons.mjs

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Everything that can be said about the source without running it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh check
+. scripts/steps.sh
+
+# A lock file that names where packages came from would bind every machine to that place.
+lock_files() {
+  if grep -n '"resolved"' ui/package-lock.json tests/package-lock.json; then
+    echo "remove these addresses: npm leaves them out where it reads .npmrc of this repository"
+    return 1
+  fi
+}
+
+# Files that are made from others and committed beside them.
+generated() {
+  if ! cmp icons/icon.svg ui/public/icon.svg; then
+    echo "icons/ has changed: run \`node scripts/icons.mjs\` and commit what it wrote"
+    return 1
+  fi
+}
+
+step "lock files" "" lock_files
+step "generated files" "" generated
+step "formatting" "" cargo fmt --all --check
+step "page" "" npm run --prefix ui build
+step "page types" "" npm run --prefix ui check
+step "clippy" "" cargo clippy --workspace --all-targets --locked -- -D warnings
+if cargo deny --version >/dev/null 2>&1; then
+  step "dependency policy" "" cargo deny --all-features check bans licenses sources
+else
+  echo "== dependency policy: not checked, cargo-deny is not installed"
+fi
+summary
