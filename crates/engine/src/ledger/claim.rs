@@ -47,6 +47,8 @@ pub struct ClaimRequest {
     pub trigger: Trigger,
     /// Counts the attempts at one slot from 1.
     pub attempt: u32,
+    /// What the shared JSON will get as `lastRunAt`, ms since 1970.
+    pub run_at: i64,
     /// How long the marker may go without a beat.
     pub lease: Duration,
     /// What must hold.
@@ -72,6 +74,7 @@ impl ClaimRequest {
             occurrence: Some(slot),
             trigger: Trigger::Scheduled,
             attempt: 1,
+            run_at: slot,
             lease,
             gate: Gate::default(),
             queue: false,
@@ -205,7 +208,7 @@ impl Ledger {
             add_step(tx, run, slot, "due", None)?;
         }
         self.probe("claim: marker")?;
-        match self.take_marker(tx, &request.task, run, request.lease)? {
+        match self.take_marker(tx, &request.task, run, request.run_at, request.lease)? {
             Some(fence) => {
                 add_step(tx, run, now, "claimed", None)?;
                 Ok(ClaimVerdict::Won { run, fence })
@@ -261,6 +264,8 @@ impl Ledger {
                 && let Some(fence) =
                     self.move_marker(tx, row.id, row.fence, None, Some(request.lease))?
             {
+                tx.prepare_cached("UPDATE run SET run_at = ? WHERE id = ? AND fence = ?")?
+                    .execute(params![request.run_at, row.id, fence])?;
                 return Ok(ClaimVerdict::TakenOver { run: row.id, fence });
             }
         }

@@ -48,6 +48,8 @@ pub struct Stats {
     pub cost: Option<f64>,
     /// Slots that were missed.
     pub missed: i64,
+    /// Tokens of all runs, in and out.
+    pub tokens: i64,
 }
 
 const DAY_MS: i64 = 86_400_000;
@@ -65,6 +67,11 @@ pub(super) fn last_of_all_query() -> String {
         columns.join(", ")
     )
 }
+
+/// The rows of a stretch of time. A row is made within moments of its slot unless the slot was
+/// missed, and then it is shown where it was made.
+pub(super) const BETWEEN: &str = "INDEXED BY run_at WHERE created_at BETWEEN ?1 AND ?2 \
+     ORDER BY created_at LIMIT 20000";
 
 /// Builds the query for one status (or all), newest first.
 pub(super) fn runs_query(filter: &RunFilter, status: Option<Status>) -> (String, Vec<Value>) {
@@ -179,6 +186,28 @@ impl Ledger {
         })
     }
 
+    /// Returns the rows of all tasks that began, or were due, between two instants (ms), oldest
+    /// first; open ones that began before are among them. At most 20,000.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn runs_between(&self, from: i64, to: i64) -> Result<Vec<Run>, LedgerError> {
+        self.read("listing a stretch of time", |conn| {
+            conn.prepare_cached(&format!("SELECT {COLUMNS} FROM run {BETWEEN}"))?
+                .query_map([from, to], run::from_row)?
+                .collect()
+        })
+    }
+
+    /// Returns the newest run of a task that came to an end; `None` where there is none.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn last_ended(&self, task: &TaskKey) -> Result<Option<Run>, LedgerError> {
+        let runs = self.last_runs(task, 50)?;
+        Ok(runs.into_iter().find(|run| run.status.is_ended()))
+    }
+
     /// Returns the newest success of a task; `None` where there is none.
     ///
     /// # Errors
@@ -276,7 +305,20 @@ impl Ledger {
                     mean_duration_ms: row.get(3)?,
                     cost: row.get(4)?,
                     missed: row.get(5)?,
+                    tokens: 0,
                 })
+            })
+            .and_then(|stats| {
+                let tokens = conn
+                    .prepare_cached(
+                        "SELECT tokens FROM run INDEXED BY run_created WHERE project = ? \
+                         AND task = ? AND created_at >= ? AND tokens IS NOT NULL",
+                    )?
+                    .query_map(params![task.project_id, task.task_id, since], |row| row.get(0))?
+                    .collect::<rusqlite::Result<Vec<Option<String>>>>()?;
+                let both = |tokens: run::Tokens| tokens.input.saturating_add(tokens.output);
+                let sum = tokens.into_iter().filter_map(from_json).map(both).sum::<u64>();
+                Ok(Stats { tokens: i64::try_from(sum).unwrap_or(i64::MAX), ..stats })
             })
         })
     }

@@ -7,6 +7,7 @@ use super::run::{from_json, to_json};
 use crate::task::TaskKey;
 use crate::task::policy::Policy;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashSet;
 
 /// Everything is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +188,59 @@ impl Ledger {
         self.write("approving", |tx| {
             tx.execute("INSERT OR IGNORE INTO approval VALUES (?, ?)", params![hash, self.now()])?;
             Ok(())
+        })
+    }
+
+    /// Approves a task's content and keeps its text, so that later changes can be shown.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn approve_text(&self, task: &TaskKey, hash: &str, text: &str) -> Result<(), LedgerError> {
+        self.write("approving", |tx| {
+            tx.execute("INSERT OR IGNORE INTO approval VALUES (?, ?)", params![hash, self.now()])?;
+            tx.execute(
+                "INSERT OR REPLACE INTO approved_text VALUES (?, ?, ?)",
+                [&task.project_id, &task.task_id, text],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns the text of a task that was approved last; `None` when none ever was.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn approved_text(&self, task: &TaskKey) -> Result<Option<String>, LedgerError> {
+        self.read("reading an approved text", |conn| {
+            conn.prepare_cached("SELECT body FROM approved_text WHERE project = ? AND task = ?")?
+                .query_row([&task.project_id, &task.task_id], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    /// Notes that a person has seen something and put it aside; what is older than 90 days is
+    /// forgotten.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn dismiss(&self, id: &str) -> Result<(), LedgerError> {
+        const KEPT_MS: i64 = 90 * 86_400_000;
+        self.write("putting something aside", |tx| {
+            tx.execute("INSERT OR REPLACE INTO dismissal VALUES (?, ?)", params![id, self.now()])?;
+            tx.execute("DELETE FROM dismissal WHERE dismissed_at < ?", [self.now() - KEPT_MS])?;
+            Ok(())
+        })
+    }
+
+    /// Lists what was put aside.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn dismissed(&self) -> Result<HashSet<String>, LedgerError> {
+        self.read("listing what was put aside", |conn| {
+            conn.prepare_cached("SELECT id FROM dismissal")?
+                .query_map([], |row| row.get(0))?
+                .collect()
         })
     }
 

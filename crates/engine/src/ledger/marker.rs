@@ -15,6 +15,7 @@ impl Ledger {
         tx: &Connection,
         task: &TaskKey,
         run: i64,
+        run_at: i64,
         lease: Duration,
     ) -> Result<Option<i64>, Fault> {
         let fence: Option<i64> = tx
@@ -38,9 +39,10 @@ impl Ledger {
             .optional()?;
         if let Some(fence) = fence {
             tx.prepare_cached(
-                "UPDATE run SET fence = ?, holder = ? WHERE id = ? AND status = 'claimed'",
+                "UPDATE run SET fence = ?, holder = ?, run_at = ? \
+                 WHERE id = ? AND status = 'claimed'",
             )?
-            .execute(params![fence, self.me(), run])?;
+            .execute(params![fence, self.me(), run_at, run])?;
         }
         Ok(fence)
     }

@@ -45,8 +45,8 @@ impl Ledger {
             let status = if won == 1 { run.status } else { Status::Lost };
             tx.execute(
                 "INSERT OR IGNORE INTO run (id, project, task, task_name, trigger, scheduled_for, \
-                 attempt, status, created_at, started_at, holder, fence, session_id, child, note) \
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+                 attempt, status, created_at, run_at, started_at, holder, fence, session_id, child, \
+                 note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
                  'inserted again after the ledger was replaced')",
                 params![
                     run.id,
@@ -58,6 +58,7 @@ impl Ledger {
                     run.attempt,
                     status,
                     run.created_at,
+                    run.run_at,
                     run.started_at,
                     self.me(),
                     run.fence,

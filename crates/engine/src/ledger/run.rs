@@ -55,6 +55,9 @@ pub struct Run {
     /// When `claimed` became `running`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
+    /// What the shared JSON got as `lastRunAt`; `None` where nothing was claimed there.
+    #[serde(skip)]
+    pub run_at: Option<i64>,
     /// When it ended, or was recorded as not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<i64>,
@@ -108,7 +111,7 @@ impl Run {
 
 pub(super) const COLUMNS: &str = "id, project, task, task_name, trigger, scheduled_for, attempt, \
      status, reason, created_at, due_at, started_at, finished_at, duration_ms, session_id, error, \
-     persist_error, note, tokens, cost, answer, count, first_for, child, holder, fence";
+     persist_error, note, tokens, cost, answer, count, first_for, child, holder, fence, run_at";
 
 /// Reads a row of [`COLUMNS`]; by position, since lists read tens of thousands of them.
 pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
@@ -142,6 +145,7 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         child: from_json(row.get(23)?),
         holder: from_json(row.get(24)?),
         fence: row.get(25)?,
+        run_at: row.get(26)?,
     })
 }
 

@@ -21,6 +21,7 @@ CREATE TABLE run (
   duration_ms    INTEGER,
   holder         TEXT,
   fence          INTEGER NOT NULL DEFAULT 0,
+  run_at         INTEGER,                     -- what the shared JSON got as lastRunAt
   session_id     TEXT,
   child          TEXT,
   error          TEXT,
@@ -39,6 +40,7 @@ CREATE INDEX run_task    ON run (project, task);      -- and by id within it
 CREATE INDEX run_project ON run (project);
 CREATE INDEX run_status  ON run (status);
 CREATE INDEX run_created ON run (project, task, created_at);
+CREATE INDEX run_at      ON run (created_at);
 CREATE INDEX run_session ON run (session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX run_pending ON run (id) WHERE json_pending = 1;
 
@@ -125,6 +127,20 @@ CREATE TABLE hold (
 CREATE TABLE approval (
   hash        TEXT    PRIMARY KEY,
   approved_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- The text that was approved last of a task, to show what changed since.
+CREATE TABLE approved_text (
+  project TEXT NOT NULL,
+  task    TEXT NOT NULL,
+  body    TEXT NOT NULL,
+  PRIMARY KEY (project, task)
+) WITHOUT ROWID;
+
+-- What a person has seen and put aside.
+CREATE TABLE dismissal (
+  id           TEXT    PRIMARY KEY,
+  dismissed_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE policy (

@@ -68,6 +68,13 @@ words! {
         ConfigUnreadable = "config_unreadable", AgentGone = "agent_gone",
         AgentError = "agent_error", NoAnswer = "no_answer", Newer = "newer",
         StaleResult = "stale_result", DefinitionChanged = "definition_changed",
+        ElsewhereClaimed = "elsewhere_claimed", BadFolder = "bad_folder",
+        UnknownModel = "unknown_model", UnknownAgent = "unknown_agent",
+        Unreachable = "unreachable", NotStarted = "not_started", ModelError = "model_error",
+        Truncated = "truncated", Rejected = "rejected", Aborted = "aborted",
+        Restarted = "restarted", GoalBlocked = "goal_blocked", GoalBudget = "goal_budget",
+        ExitCode = "exit_code", Signal = "signal", Orphaned = "orphaned",
+        Worktree = "worktree",
     }
 }
 
@@ -97,6 +104,11 @@ impl Status {
     pub fn is_ended(self) -> bool {
         use Status::*;
         matches!(self, Succeeded | Failed | TimedOut | Cancelled | Lost)
+    }
+
+    /// Says whether an agent was asked (or may have been).
+    pub fn was_sent(self) -> bool {
+        self.is_ended() || matches!(self, Status::Running | Status::Blocked)
     }
 
     /// Says whether this end counts towards auto-pause.

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub struct WaitingRequest {
     /// The row.
     pub run: i64,
+    /// What the shared JSON will get as `lastRunAt`, ms since 1970.
+    pub run_at: i64,
     /// How long the marker may go without a beat.
     pub lease: Duration,
     /// What must hold.
@@ -45,6 +47,19 @@ pub(super) fn add_retry(
 }
 
 impl Ledger {
+    /// Lists the rows of one task that wait.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn waiting_of(&self, task: &crate::task::TaskKey) -> Result<Vec<Run>, LedgerError> {
+        self.runs(&super::RunFilter {
+            project: Some(task.project_id.clone()),
+            task: Some(task.task_id.clone()),
+            status: vec![Status::Queued, Status::Retrying],
+            ..super::RunFilter::default()
+        })
+    }
+
     /// Lists rows that wait, those due first; retries that are not due yet are among them.
     ///
     /// # Errors
@@ -90,7 +105,9 @@ impl Ledger {
             self.probe("waiting: marker")?;
             super::marker::ensure_marker(tx, &row.task())?;
             // Read free in this very transaction, so it is free still.
-            let Some(fence) = self.take_marker(tx, &row.task(), run, request.lease)? else {
+            let Some(fence) =
+                self.take_marker(tx, &row.task(), run, request.run_at, request.lease)?
+            else {
                 return Err(
                     LedgerError::Illegal { run, from: row.status, to: Status::Claimed }.into()
                 );

@@ -27,6 +27,19 @@ pub struct NewLoop {
     pub prompt: String,
 }
 
+impl NewLoop {
+    /// Returns a loop to begin with: off, every weekday morning, on the built-in demo.
+    pub fn example(name: &str) -> NewLoop {
+        NewLoop {
+            name: name.to_owned(),
+            schedule: "0 9 * * 1-5".to_owned(),
+            model: "demo/echo".to_owned(),
+            prompt: "Say what should happen here, in plain words.".to_owned(),
+            ..NewLoop::default()
+        }
+    }
+}
+
 /// Why a loop was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
@@ -96,12 +109,21 @@ pub fn render(new: &NewLoop) -> Result<String, TemplateError> {
 /// As [`render`]; or when the file cannot be written.
 pub fn create_from_template(folder: &Path, new: &NewLoop) -> Result<PathBuf, TemplateError> {
     let text = render(new)?;
+    create_with_text(folder, &new.name, text.as_bytes())
+}
+
+/// Creates a file with a text as it stands, be it a loop or not yet. The file is named after
+/// `name` and never replaces another.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn create_with_text(folder: &Path, name: &str, text: &[u8]) -> Result<PathBuf, TemplateError> {
     fs::create_dir_all(folder).map_err(WriteError::io(folder, "create"))?;
-    let stem = stem(&new.name);
+    let stem = stem(name);
     for number in 1..=100 {
         let name = if number == 1 { format!("{stem}.md") } else { format!("{stem}-{number}.md") };
         let path = folder.join(name);
-        match write_new_file(&path, text.as_bytes()) {
+        match write_new_file(&path, text) {
             Ok(()) => return Ok(path),
             Err(WriteError::Exists { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -169,7 +169,7 @@ fn an_overlapping_slot_waits_once_and_the_newest_wins() {
         panic!("it must wait");
     };
     assert_eq!(status(&ledger, first), Status::Superseded, "one slot of a task waits: the newest");
-    let waiting = WaitingRequest { run: second, lease: LEASE, gate: Gate::default() };
+    let waiting = WaitingRequest { run: second, run_at: 0, lease: LEASE, gate: Gate::default() };
     let verdict = ledger.claim_waiting(&waiting).expect("answers");
     assert!(matches!(verdict, ClaimVerdict::AlreadyRunning { run: None, .. }), "{verdict:?}");
     assert_eq!(status(&ledger, second), Status::Queued, "it goes on waiting");
@@ -193,7 +193,7 @@ fn a_retry_is_started_once_not_before_its_time_and_ends_with_a_newer_slot() {
     else {
         panic!("a retry was asked for");
     };
-    let waiting = WaitingRequest { run: retry, lease: LEASE, gate: Gate::default() };
+    let waiting = WaitingRequest { run: retry, run_at: 0, lease: LEASE, gate: Gate::default() };
     let early = a.claim_waiting(&waiting).expect("answers");
     assert!(matches!(early, ClaimVerdict::Taken(_)), "it is not due: {early:?}");
     bed.clock.set(T0 + 60_000);

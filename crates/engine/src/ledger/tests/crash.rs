@@ -62,7 +62,7 @@ fn live(ledger: &Ledger, name: &str, at: i64) {
         if let Ok(FinishVerdict::Finished { retry: Some(run), .. }) =
             ledger.finish(run, fence, &ending)
         {
-            let waiting = WaitingRequest { run, lease: LEASE, gate: Gate::default() };
+            let waiting = WaitingRequest { run, run_at: 0, lease: LEASE, gate: Gate::default() };
             if let Ok(ClaimVerdict::Won { run, fence }) = ledger.claim_waiting(&waiting) {
                 let _ = ledger.start(run, fence);
                 let _ = ledger.finish(run, fence, &Ending::new(Status::Succeeded));
