@@ -8,6 +8,7 @@
 //! [`Paths`], [`settings::Settings`] and a [`clock::Clock`].
 
 pub mod agent;
+pub mod claim;
 pub mod clock;
 pub mod event;
 pub mod host;
