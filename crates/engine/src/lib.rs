@@ -10,16 +10,19 @@
 pub mod agent;
 pub mod claim;
 pub mod clock;
+pub mod engine;
 pub mod event;
 pub mod host;
 pub mod ledger;
 pub mod loops;
 pub mod project;
+mod runtime;
 pub mod schedule;
 pub mod settings;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod view;
 
 use std::path::{Path, PathBuf};
 
