@@ -285,3 +285,40 @@ async fn a_child_sessions_permission_blocks_its_parent() {
     assert_eq!(outcome.status, Ended::LeftRunning);
     assert!(!fake.changes().iter().any(|request| request.path.ends_with("/abort")), "it goes on");
 }
+
+/// A server on which somebody else drives the goal, and has brought it to `status`.
+async fn driven_elsewhere(place: &Place, status: &'static str) -> (Fake, Outcome) {
+    let fake = Fake::start(&place.directory, move |request| {
+        if is(request, "PATCH", "/ses_1") {
+            return Some(Reply::Json(json!({})));
+        }
+        is(request, "GET", "/session/ses_1").then(|| {
+            let goal = json!({ "status": status, "turnsUsed": 3, "note": "CI is down" });
+            Reply::Json(json!({ "id": "ses_1", "metadata": { "openchamber": { "goal": goal } } }))
+        })
+    })
+    .await;
+    let mut job = place.job("Make it green.");
+    job.execution.goal_enabled = Some(true);
+    let outcome = place.run(&fake, &job, &Notes::default()).await;
+    (fake, outcome)
+}
+
+#[tokio::test]
+async fn a_goal_that_somebody_else_drives_is_only_followed() {
+    let place = place();
+    let (fake, outcome) = driven_elsewhere(&place, "complete").await;
+    assert_eq!(outcome.status, Ended::Succeeded, "{:?}", outcome.error);
+    let prompts: Vec<Request> =
+        fake.changes().into_iter().filter(|r| is(r, "POST", "/prompt_async")).collect();
+    assert_eq!(prompts.len(), 1, "two drivers would send everything twice");
+    let parts = prompts[0].body["parts"].as_array().expect("parts");
+    assert_eq!(parts[1]["synthetic"], true, "the introduction is not the user's text");
+    let goal = fake.changes().into_iter().find(|r| r.method == "PATCH").expect("written");
+    let goal = &goal.body["metadata"]["openchamber"]["goal"];
+    assert_eq!((&goal["status"], &goal["objective"]), (&"active".into(), &"Make it green.".into()));
+
+    let (_, outcome) = driven_elsewhere(&place, "blocked").await;
+    assert_eq!(outcome.reason, Some(EndReason::GoalBlocked));
+    assert!(outcome.error.expect("a text").contains("CI is down"));
+}
