@@ -322,3 +322,46 @@ async fn a_goal_that_somebody_else_drives_is_only_followed() {
     assert_eq!(outcome.reason, Some(EndReason::GoalBlocked));
     assert!(outcome.error.expect("a text").contains("CI is down"));
 }
+
+#[tokio::test]
+async fn a_turn_that_begins_after_its_abort_is_aborted_again() {
+    // An abort between "accepted" and the turn's first step stops nothing: this left a session
+    // running that nobody followed.
+    let place = place();
+    let aborts = Arc::new(AtomicUsize::new(0));
+    let looks = Arc::new(AtomicUsize::new(0));
+    let fake = Fake::start(&place.directory, {
+        let (aborts, looks) = (Arc::clone(&aborts), Arc::clone(&looks));
+        move |request| {
+            if is(request, "POST", "/abort") {
+                aborts.fetch_add(1, Ordering::Relaxed);
+                return Some(Reply::Json(json!(true)));
+            }
+            if request.path == "/session/status" {
+                let begun = match aborts.load(Ordering::Relaxed) {
+                    0 => true,
+                    1 => looks.fetch_add(1, Ordering::Relaxed) >= 2,
+                    _ => false,
+                };
+                let busy = json!({ "ses_1": { "type": "busy" } });
+                return Some(Reply::Json(if begun { busy } else { json!({}) }));
+            }
+            is(request, "GET", "/message").then(|| {
+                let ended = aborts.load(Ordering::Relaxed) > 1;
+                let roles: &[&str] = if ended { &["user", "assistant"] } else { &["user"] };
+                Reply::Json(messages(roles))
+            })
+        }
+    })
+    .await;
+    let (sender, receiver) = mpsc::channel(1);
+    let notes = Arc::new(Notes::default());
+    let running = tokio::spawn({
+        let (agents, job, notes) = (place.agents(&fake.url), place.job("x"), Arc::clone(&notes));
+        async move { agents.run(&job, &*notes, receiver).await }
+    });
+    notes.wait(|notes, _| notes.contains(&Note::Accepted).then_some(())).await;
+    sender.send(Control::Stop { reason: StopReason::Cancelled }).await.expect("running");
+    assert_eq!(running.await.expect("no panic").status, Ended::Cancelled);
+    assert_eq!(aborts.load(Ordering::Relaxed), 2, "the turn that began late was stopped too");
+}
