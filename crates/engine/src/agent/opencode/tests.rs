@@ -5,6 +5,7 @@ use crate::agent::testing::{Note, Notes, job};
 use crate::agent::{Ended, Evidence, OpencodeConfig};
 use crate::clock::SystemClock;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 
