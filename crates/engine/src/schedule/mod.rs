@@ -1,7 +1,7 @@
 //! Schedules: from an expression to instants, pure and the same whoever asks and when.
 //!
-//! [`cron`] reads the dialect, [`wall`] finds wall times, [`zone`] knows offsets and names; this
-//! module turns wall times into instants. [`words`] says a schedule, [`notes`] says where others
+//! `cron` reads the dialect, `wall` finds wall times, `zone` knows offsets and names; this
+//! module turns wall times into instants. `words` says a schedule, `notes` says where others
 //! would read it differently, [`read`] takes one from the shared file.
 //!
 //! Clock changes (DESIGN §6):

@@ -1,6 +1,6 @@
 //! Settings: `settings.toml`, typed, with its defaults (DESIGN §8).
 //!
-//! [`read`] is strict: a key that is not known and a value that does not fit are errors with line
+//! Reading is strict: a key that is not known and a value that does not fit are errors with line
 //! and way out, since a setting that is silently ignored is worse than none. [`edit()`] changes
 //! single keys and keeps every other byte of the file.
 
