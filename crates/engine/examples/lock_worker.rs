@@ -233,6 +233,7 @@ impl Claimant {
             armed: None,
             overlap: Overlap::Skip,
             row: None,
+            busy: false,
         };
         let claim = match self.desk.claim(&*self.clock, &request, &NoRules) {
             Ok(Claimed::Won(claim)) => claim,

@@ -213,6 +213,7 @@ impl Worker {
             armed: None,
             overlap: Overlap::Skip,
             row: None,
+            busy: false,
         };
         let name = format!("{} {} {k}", key.project_id, key.task_id);
         self.claiming.store(true, Ordering::Relaxed);
