@@ -169,6 +169,7 @@ impl Runtime {
             armed: armed.as_ref(),
             overlap: settings.effective(&policy).overlap,
             row: waiting.run,
+            busy: false,
         };
         let gate = PolicyGate { runtime: self, task: &waiting.task, trigger: waiting.trigger };
         desk.claim(&*self.clock, &request, &gate)
