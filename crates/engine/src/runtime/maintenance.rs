@@ -21,7 +21,7 @@ impl Runtime {
     /// Looks after everything once, in the background.
     pub(super) fn maintain(self: &Arc<Self>) {
         let runtime = Arc::clone(self);
-        self.tasks.spawn(async move {
+        self.go(async move {
             runtime.sweep(None).await;
             let done = runtime
                 .blocking(|runtime| {
@@ -102,7 +102,7 @@ impl Runtime {
         };
         let evidence = Evidence { session_id: run.session_id.clone(), child: run.child.clone() };
         let runtime = Arc::clone(self);
-        self.tasks.spawn(async move { runtime.resume(claim, key, evidence).await });
+        self.go(async move { runtime.resume(claim, key, evidence).await });
     }
 
     async fn task_for(self: &Arc<Self>, key: &TaskKey) -> Option<Task> {
@@ -217,7 +217,7 @@ impl Runtime {
             return;
         }
         let runtime = Arc::clone(self);
-        self.tasks.spawn(async move {
+        self.go(async move {
             tokio::select! {
                 () = runtime.stopping.cancelled() => return,
                 () = tokio::time::sleep(left) => {}

@@ -38,6 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use timers::Timers;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -87,6 +88,8 @@ pub(crate) struct Runtime {
     /// Awake ms of the loop's last look at the clock; 0 before it started.
     last_look: AtomicI64,
     pub stopping: CancellationToken,
+    /// Ends everything at once, as a kill does; only tests do.
+    cut: CancellationToken,
     pub tasks: TaskTracker,
 }
 
@@ -121,6 +124,7 @@ impl Runtime {
         folder: Folder,
         agents: Agents,
         settings: Settings,
+        cut: CancellationToken,
     ) -> Arc<Runtime> {
         let nudger = Nudger::new(&around.paths.data, Arc::clone(&clock)).ok();
         Arc::new(Runtime {
@@ -147,6 +151,7 @@ impl Runtime {
             bell: Notify::new(),
             last_look: AtomicI64::new(0),
             stopping: CancellationToken::new(),
+            cut,
             tasks: TaskTracker::new(),
         })
     }
@@ -178,7 +183,42 @@ impl Runtime {
         work: impl FnOnce(&Arc<Runtime>) -> T + Send + 'static,
     ) -> Result<T, Crashed> {
         let runtime = Arc::clone(self);
-        tokio::task::spawn_blocking(move || work(&runtime)).await.map_err(|_| Crashed)
+        tokio::task::spawn_blocking(move || {
+            runtime.stop_if_cut();
+            work(&runtime)
+        })
+        .await
+        .map_err(|_| Crashed)
+    }
+
+    /// The same in the background, as part of what [`Runtime::tasks`] waits for.
+    fn go_blocking(self: &Arc<Self>, work: impl FnOnce(&Arc<Runtime>) + Send + 'static) {
+        let runtime = Arc::clone(self);
+        self.tasks.spawn_blocking(move || {
+            runtime.stop_if_cut();
+            work(&runtime);
+        });
+    }
+
+    /// Lets work go on in the background; [`Runtime::tasks`] waits for it.
+    pub fn go<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        let cut = self.cut.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = cut.cancelled() => std::future::pending().await,
+                done = work => done,
+            }
+        })
+    }
+
+    fn stop_if_cut(&self) {
+        if self.cut.is_cancelled() {
+            std::panic::resume_unwind(Box::new("cut off"));
+        }
     }
 
     pub fn emit(&self, kind: EventKind, task: Option<&TaskKey>, run: Option<i64>) {

@@ -125,8 +125,7 @@ impl Runtime {
         }
         let compiled = lock(&self.board).task(key).and_then(|task| task.compiled.clone());
         let (key, name) = (key.clone(), name.to_owned());
-        let runtime = Arc::clone(self);
-        self.tasks.spawn_blocking(move || runtime.account(&key, &name, compiled, &spans));
+        self.go_blocking(move |runtime| runtime.account(&key, &name, compiled, &spans));
     }
 
     /// Writes rows and moves `accounted_to` past them, whatever other processes accounted for

@@ -32,8 +32,8 @@ impl Runtime {
 
     /// Syncs one project in the background, such as after a claim that found another definition.
     pub(super) fn resync_soon(self: &Arc<Self>, project_id: &str) {
-        let (runtime, id) = (Arc::clone(self), project_id.to_owned());
-        self.tasks.spawn_blocking(move || runtime.sync(&id));
+        let id = project_id.to_owned();
+        self.go_blocking(move |runtime| runtime.sync(&id));
     }
 
     /// Brings the board's list of projects up to date; returns the ids. Blocks.

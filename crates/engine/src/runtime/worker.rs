@@ -109,7 +109,7 @@ impl Runtime {
             let next = lock(&self.queue).next(self.limits());
             let Some((waiting, placed)) = next else { return };
             let runtime = Arc::clone(self);
-            self.tasks.spawn(async move {
+            self.go(async move {
                 let task = waiting.task.clone();
                 let work = AssertUnwindSafe(Arc::clone(&runtime).work(waiting)).catch_unwind();
                 if work.await.is_err() {
@@ -292,8 +292,8 @@ impl Runtime {
         error: Option<String>,
     ) {
         let name = lock(&self.board).task(key).map(|task| task.task.name.clone());
-        let (runtime, key) = (Arc::clone(self), key.clone());
-        self.tasks.spawn_blocking(move || {
+        let key = key.clone();
+        self.go_blocking(move |runtime| {
             let name = name.as_deref().unwrap_or(&key.task_id);
             let row = SlotRow::new(key.clone(), name, slot, status, Some(reason));
             match runtime.ledger.record(&SlotRow { error, ..row }) {
@@ -349,13 +349,13 @@ impl Runtime {
         // Boxed, so that the workers that wait for it do not carry all of the agents' state.
         Box::pin(async move {
             self.signal(&policy, super::signal::Moment::Start);
-            let beat = tokio::spawn(Arc::clone(&self).beat(Arc::clone(&active)));
+            let beat = self.go(Arc::clone(&self).beat(Arc::clone(&active)));
             let keep =
-                tokio::spawn(Arc::clone(&self).keep(Arc::clone(&active), Arc::clone(&policy)));
+                self.go(Arc::clone(&self).keep(Arc::clone(&active), Arc::clone(&policy)));
             let journal = RunJournal::new(Arc::clone(&self), Arc::clone(&active));
             let agents = self.agents();
             // A task of its own: a panic in an agent ends its run and nothing else.
-            let work = tokio::spawn(async move {
+            let work = self.go(async move {
                 if job.resume.is_some() {
                     agents.follow(&job, &journal, inbox).await
                 } else {
@@ -450,8 +450,8 @@ impl Runtime {
 
     /// A run of this task ended: an overlap that was queued goes on.
     fn pump_queued(self: &Arc<Self>, key: &TaskKey) {
-        let (runtime, key) = (Arc::clone(self), key.clone());
-        self.tasks.spawn_blocking(move || match runtime.ledger.waiting_of(&key) {
+        let key = key.clone();
+        self.go_blocking(move |runtime| match runtime.ledger.waiting_of(&key) {
             Ok(rows) => runtime.enqueue_rows(rows),
             Err(error) => runtime.ledger_trouble("looking for queued runs", &error),
         });
