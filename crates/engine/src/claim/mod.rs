@@ -13,7 +13,8 @@ pub use verdict::{Taken, WRONG_CLOCK_MS, judge_taken};
 
 use crate::clock::Clock;
 use crate::ledger::{
-    self, ClaimVerdict, Gate, Ledger, LedgerError, Reason, Trigger, Verdict, WaitingRequest,
+    self, ClaimVerdict, Gate, Ledger, LedgerError, Reason, SlotRow, Status, Trigger, Verdict,
+    WaitingRequest,
 };
 use crate::project::{self, Document, Folder, Patch, ProjectError, StatePatch, Written};
 use crate::task::policy::Overlap;
@@ -57,6 +58,9 @@ pub struct Request<'a> {
     pub overlap: Overlap,
     /// The row that waits for this claim already (an overlap that was queued, a retry).
     pub row: Option<i64>,
+    /// Whether another program's run of the task goes on: the peer calls a run finished when its
+    /// prompt was accepted.
+    pub busy: bool,
 }
 
 /// A won claim: the marker is ours, the file says so, no agent has been asked yet.
@@ -182,8 +186,10 @@ impl Desk {
             self.give_up(held)?;
             return Ok(Step::Done(Claimed::NotTrue { task: None }));
         };
+        // The end of a `once` switches it off, also when a further attempt is to come.
+        let spent = request.row.is_some() && current.task.schedule.is_once();
         let not_true = match request.slot {
-            Some(slot) => !current.task.enabled || !current.yields(slot),
+            Some(slot) => !(current.task.enabled || spent) || !current.yields(slot),
             None => false,
         };
         if not_true {
@@ -306,6 +312,9 @@ impl Desk {
         current: &Current,
         gate: Gate,
     ) -> Result<Marked, LedgerError> {
+        if request.busy {
+            return self.skip_for_others(request, current);
+        }
         let verdict = match request.row {
             Some(row) => self.ledger.claim_waiting(&WaitingRequest {
                 run: row,
@@ -344,6 +353,20 @@ impl Desk {
             ClaimVerdict::Taken(row) => Marked::Taken { ran: row.status.was_sent() },
             ClaimVerdict::Refused(reason) => Marked::Withheld(reason),
         })
+    }
+
+    /// Another program runs the task: the slot is spent, or the row goes on waiting.
+    fn skip_for_others(
+        &self,
+        request: &Request<'_>,
+        current: &Current,
+    ) -> Result<Marked, LedgerError> {
+        let (Some(slot), None) = (request.slot, request.row) else { return Ok(Marked::Running) };
+        let reason = Some(Reason::AlreadyRunning);
+        let (task, name) = (request.task.clone(), current.task.name.clone());
+        let row = SlotRow::new(task, name, slot, Status::Skipped, reason);
+        let run = self.ledger.record(&row)?;
+        Ok(Marked::Consumed(Claimed::AlreadyRunning { run: Some(run) }))
     }
 
     /// Takes back the row that was made before the slot turned out not to be ours.

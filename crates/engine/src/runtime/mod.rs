@@ -12,6 +12,7 @@ mod maintenance;
 mod others;
 mod policy;
 mod queue;
+mod refused;
 mod scheduler;
 mod signal;
 mod slots;
@@ -74,6 +75,8 @@ pub(crate) struct Runtime {
     next_ticket: AtomicU64,
     /// Policy skips that become rows a minute later (PROTOCOL §6).
     deferred: Mutex<Vec<policy::Deferred>>,
+    /// Rows that could not be written; tried again until they are.
+    unrecorded: Mutex<Vec<crate::ledger::SlotRow>>,
     /// One sync per project at a time.
     turns: Mutex<HashMap<String, Arc<Mutex<()>>>>,
     nudger: Option<Nudger>,
@@ -87,6 +90,8 @@ pub(crate) struct Runtime {
     bell: Notify,
     /// Awake ms of the loop's last look at the clock; 0 before it started.
     last_look: AtomicI64,
+    /// Wall time when the loop started; what passed before was missed by nobody being there.
+    began: AtomicI64,
     pub stopping: CancellationToken,
     /// Ends everything at once, as a kill does; only tests do.
     cut: CancellationToken,
@@ -102,6 +107,8 @@ pub(crate) struct ActiveRun {
     /// When the claim was made (`state.lastRunAt`), wall time.
     pub run_at: i64,
     pub slot: Option<i64>,
+    /// The content hash of what runs.
+    pub hash: String,
     pub controls: mpsc::Sender<Control>,
     pub progress: watch::Sender<worker::Progress>,
     /// The newest output; a tail.
@@ -143,6 +150,7 @@ impl Runtime {
             tickets: Mutex::default(),
             next_ticket: AtomicU64::new(1),
             deferred: Mutex::default(),
+            unrecorded: Mutex::default(),
             turns: Mutex::default(),
             nudger,
             seen_version: AtomicI64::new(0),
@@ -150,6 +158,7 @@ impl Runtime {
             last_end: AtomicI64::new(0),
             bell: Notify::new(),
             last_look: AtomicI64::new(0),
+            began: AtomicI64::new(0),
             stopping: CancellationToken::new(),
             cut,
             tasks: TaskTracker::new(),

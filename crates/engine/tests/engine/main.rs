@@ -2,4 +2,10 @@
 #![cfg(unix)]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
+mod blocked;
+mod crash;
+mod failing;
+mod misfires;
+mod rules;
 mod running;
+mod sharing;

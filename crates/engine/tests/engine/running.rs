@@ -202,8 +202,12 @@ async fn runs_by_hand_leave_the_schedule_alone_and_are_refused_twice() {
     let other = scene.open().await;
     let elsewhere = other.try_run(&project, &key.task_id, WaitFor::End).await;
     assert!(matches!(elsewhere, Err(EngineError::AlreadyRunning(_))), "{elsewhere:?}");
-    let run = host.row(&key, |run| run.id == answer.run_id && !run.status.is_open()).await;
-    assert_eq!((run.status, run.trigger, run.scheduled_for), (Status::Succeeded, Trigger::Manual, None));
+    scene.pass(Duration::from_secs(15)).await;
+    let run = host.run(answer.run_id).await.unwrap().run;
+    assert_eq!(
+        (run.status, run.trigger, run.scheduled_for),
+        (Status::Succeeded, Trigger::Manual, None)
+    );
     let state = scene.state(&project, "Slow");
     assert!(state.get("lastScheduledFor").is_none(), "no slot was consumed: {state}");
     let done = other.try_run(&project, &key.task_id, WaitFor::End).await.unwrap();
