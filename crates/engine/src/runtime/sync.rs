@@ -106,6 +106,16 @@ impl Runtime {
         entry.stamp = stamp;
         entry.loop_folders = folders.collect();
         entry.diagnostics = discovery.diagnostics;
+        // A malformed file that never was a task shows in no list: it has to show here.
+        let orphans = discovery.loops.into_iter().filter(|file| {
+            let path = file.path.to_str();
+            file.definition.is_none()
+                && !entry.tasks.iter().any(|task| task.task.loop_file.as_deref() == path)
+        });
+        for file in orphans {
+            let worst = file.diagnostics.into_iter().min_by_key(|found| found.severity as u8);
+            entry.diagnostics.extend(worst.map(|found| (file.path, found)));
+        }
         let news = entry.problems != problems;
         entry.problems = problems;
         let troubled = !entry.problems.is_empty();
@@ -137,7 +147,7 @@ impl Runtime {
             for key in holds.into_iter().map(|hold| hold.task) {
                 let task = lock(&self.board).task(&key).map(|task| Arc::clone(&task.task));
                 let Some(task) = task.filter(|_| key.project_id == project_id) else { continue };
-                let hash = self.content_hash(&key, &task);
+                let hash = content_hash(&task);
                 if self.ledger.definition_seen(&key, &hash)? {
                     self.emit(EventKind::Resumed, Some(&key), None);
                 }
@@ -322,15 +332,6 @@ impl Runtime {
             })
             .collect();
         self.ledger.sight(&sightings)
-    }
-
-    /// Returns the hash of what defines a task: its file, else its content.
-    pub(crate) fn content_hash(&self, key: &TaskKey, task: &Task) -> String {
-        lock(&self.board)
-            .task(key)
-            .and_then(|task| task.file.as_ref())
-            .filter(|file| file.definition.is_some())
-            .map_or_else(|| content_hash(task), |file| file.hash.clone())
     }
 }
 

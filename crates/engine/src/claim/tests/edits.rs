@@ -1,7 +1,7 @@
 //! What happens to a task between arming and firing.
 
 use super::*;
-use crate::loops::{LoopFile, Scope, Stamp, discover, parse};
+use crate::loops::discover;
 use crate::schedule::Compiled;
 
 const ID: &str = "loop:project:daily";
@@ -33,17 +33,8 @@ impl Loop {
         });
         let task = TaskKey::new("p", ID);
         let document = project::read_only(&bed.desk.folder, "p").expect("reads");
-        let bytes = std::fs::read(&path).expect("there");
-        let file = LoopFile {
-            scope: Scope::Project,
-            path: path.clone(),
-            stamp: Stamp::of(&std::fs::symlink_metadata(&path).expect("there")),
-            hash: discover::hash(&bytes),
-            definition: parse(&bytes).definition,
-            diagnostics: Vec::new(),
-        };
         let stored = document.task(ID).expect("there");
-        let armed = Armed::new(stored, Some(&file), Compiled::new(&stored.schedule).ok());
+        let armed = Armed::new(stored, Compiled::new(&stored.schedule).ok());
         Loop { bed, path, armed, task }
     }
 
