@@ -1,7 +1,7 @@
 //! What happens to a task between arming and firing.
 
+use crate::claim::content_hash;
 use super::*;
-use crate::loops::discover;
 use crate::schedule::Compiled;
 
 const ID: &str = "loop:project:daily";
@@ -67,7 +67,10 @@ fn a05_an_edited_loop_runs_at_its_new_time_with_its_new_prompt() {
     it.bed.clock.set(ten);
     let claim = won(it.claim(ten));
     assert_eq!(claim.task.execution.prompt, "v2", "the file decides, not what was armed");
-    assert_eq!(claim.hash, discover::hash(text("0 10 * * *", true, "v2").as_bytes()));
+    assert_eq!(claim.hash, content_hash(&claim.task), "approval is of what runs");
+    let mut off = claim.task.clone();
+    off.enabled = false;
+    assert_eq!(claim.hash, content_hash(&off), "switching a loop on or off asks for no new approval");
 }
 
 #[test]
