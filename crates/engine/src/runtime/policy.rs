@@ -178,7 +178,7 @@ mod tests {
             assert!((from..to).contains(&now), "now lies in its own day");
             (to - from) / 3_600_000
         };
-        let noon = |day| day * 86_400_000 + 43_200_000;
+        let noon = |day: i64| day * 86_400_000 + 43_200_000;
         // 29 March and 25 October 2026: the clocks change in Berlin.
         assert_eq!(hours(noon(20_541), "Europe/Berlin"), 23, "spring forward");
         assert_eq!(hours(noon(20_751), "Europe/Berlin"), 25, "fall back");

@@ -6,14 +6,13 @@ use super::queue::Waiting;
 use super::{ActiveRun, Runtime, journal::RunJournal, lock};
 use crate::agent::prompt::title::{session_title, wall_minutes};
 use crate::agent::{Control, Evidence, Job, Outcome, ProjectRef, Variables};
-use crate::claim::{Claim, ClaimError, Claimed, Desk, Request, Taken, judge_taken};
+use crate::claim::{Claim, ClaimError, Claimed, Desk, Request, Taken, show_claim_failure};
 use crate::event::EventKind;
 use crate::ledger::{Reason, SlotRow, Status, Trigger};
 use crate::loops::LoopFile;
-use crate::project::{self, Patch, ProjectError, StatePatch};
-use crate::schedule::Compiled;
+use crate::project::ProjectError;
 use crate::task::policy::Policy;
-use crate::task::{LastStatus, Task, TaskKey};
+use crate::task::{Task, TaskKey};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -238,7 +237,8 @@ impl Runtime {
         let (subject, shown) = (key.clone(), text.clone());
         let taken = self
             .blocking(move |runtime| {
-                runtime.show_claim_failure(&subject, slot, compiled.as_ref(), &shown)
+                let now = runtime.clock.now_ms();
+                show_claim_failure(&runtime.folder, &subject, slot, compiled.as_ref(), &shown, now)
             })
             .await
             .unwrap_or(false);
@@ -248,38 +248,6 @@ impl Runtime {
             self.record_slot(&key, slot, Status::Failed, reason, Some(text));
             self.emit(EventKind::RunFinished, Some(&key), None);
         }
-    }
-
-    /// Writes a failed claim into the shared file, as far as that goes; says whether somebody else
-    /// has the slot. Blocks.
-    pub(super) fn show_claim_failure(
-        &self,
-        key: &TaskKey,
-        slot: i64,
-        compiled: Option<&Compiled>,
-        error: &str,
-    ) -> bool {
-        let now = self.clock.now_ms();
-        let mut taken = false;
-        let written = project::update(&self.folder, &key.project_id, |document| {
-            let Some(task) = document.task(&key.task_id) else { return Ok(()) };
-            let last = task.state.last_scheduled_for;
-            taken = judge_taken(slot, last, now, compiled).is_some();
-            if !taken {
-                let patch = StatePatch {
-                    updated_at: Patch::Set(now),
-                    last_status: Patch::Set(LastStatus::Error),
-                    last_error: Patch::Set(error.to_owned()),
-                    ..StatePatch::default()
-                };
-                document.set_state(&key.task_id, &patch);
-            }
-            Ok::<(), ProjectError>(())
-        });
-        if let Err(error) = written {
-            tracing::debug!(%error, "the failed claim is not in the shared file either");
-        }
-        taken
     }
 
     /// Records one slot that did not run, if it has no row yet.
