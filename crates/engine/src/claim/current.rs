@@ -43,12 +43,22 @@ impl Current {
         let mut hash = None;
         if let Some(path) = task.loop_file.clone() {
             let path = Path::new(&path);
-            let stamp = Stamp::of(&std::fs::symlink_metadata(path).ok()?);
             let armed = request.armed.and_then(|armed| armed.file.as_ref());
-            let known = armed.filter(|(seen, _)| *seen == stamp).map(|(_, hash)| hash.clone());
+            let known = match std::fs::symlink_metadata(path) {
+                Ok(at) => armed.filter(|(seen, _)| *seen == Stamp::of(&at)),
+                Err(error) if is_gone(&error) => return None,
+                Err(_) => armed,
+            };
+            let known = known.map(|(_, hash)| hash.clone());
             // Read whatever the stamp says: the shared file may hold an older definition than the
             // one that was armed, since others write it too.
-            let bytes = std::fs::read(path).ok()?;
+            // A file that is there and cannot be read leaves the last good definition, as a
+            // malformed one does.
+            let bytes = match std::fs::read(path) {
+                Ok(bytes) => bytes,
+                Err(error) if is_gone(&error) => return None,
+                Err(_) => Vec::new(),
+            };
             hash = match loops::parse(&bytes).definition {
                 Some(definition) => {
                     adopt(&mut task, definition, machine_zone);
@@ -73,6 +83,11 @@ impl Current {
     pub fn next_after(&self, instant: i64) -> Option<i64> {
         self.compiled.as_ref().and_then(|compiled| compiled.next_after(instant))
     }
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Applies a definition as reconciliation does: a missing zone leaves the stored one, and what the
