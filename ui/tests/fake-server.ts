@@ -269,7 +269,7 @@ export class Fake {
   detail(row: Row): TaskDetail {
     const mine = this.runs.filter((run) => run.taskId === row.summary.id && run.finishedAt !== undefined);
     const next = row.summary.enabled ? this.#next(row, this.now(), 5) : [];
-    if (row.summary.name === 'daily-digest' && next[3]) next[3].clockChange = 'moved_forward';
+    if (row.summary.name === 'daily-digest' && next[3]) next[3].clockChange = { kind: 'moved', named: '02:30', runs: '03:30' };
     return {
       summary: row.summary, task: row.task, policy: row.policy, next, notes: row.summary.name === 'triage-inbox' ? ['Classic cron runs this at minutes 0, 15, 30 and 45; so does Loopkeeper, also through a clock change.'] : [],
       effectivePolicy: { timeout: '30m', blocked_timeout: '12h', catch_up: 'skip', catch_up_window: '24h', overlap: 'skip', retries: 0, retry_backoff: '1m', notify: 'failure', ...row.policy },

@@ -61,7 +61,7 @@ describe('tasks', () => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('daily-digest');
     await page.keyboard.press('Space');
     await page.getByRole('switch', { name: 'Enable daily-digest' }).waitFor();
-    expect(fake.files.get(digest), 'one token of the file changed').toContain('enabled: false');
+    await expect.poll(() => fake.files.get(digest), { message: 'one token of the file changes' }).toContain('enabled: false');
     await page.keyboard.press('r');
     await row('daily-digest').getByText('Running').waitFor();
     await page.keyboard.press('r');

@@ -1223,8 +1223,20 @@ export interface components {
             /** @description What a clock change did to it, if anything. */
             clockChange?: components["schemas"]["ClockChange"] | null;
         };
-        /** @enum {string} */
-        ClockChange: "moved_forward" | "first_of_two";
+        /** @description What a clock change did to one occurrence. */
+        ClockChange: {
+            /** @description The wall time that the schedule names, `HH:MM` or `HH:MM:SS`. */
+            named: string;
+            /** @description The wall time at which it runs. */
+            runs: string;
+            /** @constant */
+            kind: "moved";
+        } | {
+            /** @description That wall time, `HH:MM` or `HH:MM:SS`. */
+            named: string;
+            /** @constant */
+            kind: "first_of_two";
+        };
         /** @description Counts of the last 30 days. */
         Stats: {
             /**

@@ -16,7 +16,7 @@ export const neverRan = (status: RunStatus): boolean => status === 'skipped' || 
 
 /** The height of a bar between 0.2 and 1: logarithmic, a second to an hour. */
 export function barHeight(durationMs: number | undefined): number {
-  if (durationMs === undefined) return 0.2;
+  if (durationMs === undefined) return 0.22;
   const scaled = Math.log10(Math.max(1, durationMs / 1000)) / Math.log10(3600);
-  return 0.25 + 0.75 * Math.min(1, scaled) ** 2;
+  return 0.35 + 0.65 * Math.min(1, scaled) ** 2;
 }

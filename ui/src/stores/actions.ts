@@ -56,7 +56,7 @@ export function deleteTask(task: TaskSummary): Promise<boolean> {
           toasts.done(t.tasks.restored(task.name));
           refresh();
         }),
-      });
+      }, true);
     } else {
       const { task: kept, policy } = await session.api.task(task.projectId, task.id);
       await session.api.deleteTask(task.projectId, task.id);
@@ -68,7 +68,7 @@ export function deleteTask(task: TaskSummary): Promise<boolean> {
           toasts.done(t.tasks.restored(task.name));
           refresh();
         }),
-      });
+      }, true);
     }
     refresh();
   });

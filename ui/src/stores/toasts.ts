@@ -12,8 +12,9 @@ function options(action: Action | undefined, description: string | undefined) {
 
 /** Says what happened and what to do; every toast of the window comes from here. */
 export const toasts = {
-  done(text: string, description?: string, action?: Action): void {
-    toast.success(text, { ...options(action, description), duration: action ? 9000 : 4000 });
+  /** `long`: the action undoes something, so there has to be time to think. */
+  done(text: string, description?: string, action?: Action, long = false): void {
+    toast.success(text, { ...options(action, description), duration: long ? 10_000 : 4000 });
   },
   note(text: string, description?: string): void {
     toast.message(text, options(undefined, description));

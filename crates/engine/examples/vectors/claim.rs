@@ -100,6 +100,7 @@ impl Stage {
             armed: Some(armed),
             overlap: Overlap::Skip,
             row: None,
+            busy: false,
         };
         let claimed = self.desk.claim(&*self.clock, &request, &NoRules).ok()?;
         Some(match claimed {

@@ -5,7 +5,7 @@ use super::verdict::judge_taken;
 use super::{Claim, ClaimError, Claimed, Desk, Held, Request, Rules, Taken};
 use crate::clock::Clock;
 use crate::ledger::{
-    self, ClaimVerdict, Gate, LedgerError, Reason, Run, Status, Verdict, WaitingRequest,
+    self, ClaimVerdict, Gate, LedgerError, Reason, Run, SlotRow, Status, Verdict, WaitingRequest,
 };
 use crate::project::{self, Document, Patch, StatePatch, Written};
 use crate::task::policy::Overlap;
@@ -32,8 +32,10 @@ impl Desk {
             self.give_up(held)?;
             return Ok(Step::Done(Claimed::NotTrue { task: None }));
         };
+        // The end of a `once` switches it off, also when a further attempt is to come.
+        let spent = request.row.is_some() && current.task.schedule.is_once();
         let not_true = match request.slot {
-            Some(slot) => !current.task.enabled || !current.yields(slot),
+            Some(slot) => !(current.task.enabled || spent) || !current.yields(slot),
             None => false,
         };
         if not_true {
@@ -159,6 +161,9 @@ impl Desk {
         current: &Current,
         gate: Gate,
     ) -> Result<Marked, LedgerError> {
+        if request.busy {
+            return self.skip_for_others(request, current);
+        }
         let verdict = match request.row {
             Some(row) => self.ledger.claim_waiting(&WaitingRequest {
                 run: row,
@@ -200,6 +205,22 @@ impl Desk {
             ClaimVerdict::Taken(row) => taken(&row),
             ClaimVerdict::Refused(reason) => Marked::Withheld(reason),
         })
+    }
+
+    /// Another program runs the task: the slot is spent, or the row goes on waiting.
+    fn skip_for_others(
+        &self,
+        request: &Request<'_>,
+        current: &Current,
+    ) -> Result<Marked, LedgerError> {
+        let (Some(slot), None) = (request.slot, request.row) else {
+            return Ok(Marked::Running { run: None });
+        };
+        let reason = Some(Reason::AlreadyRunning);
+        let (task, name) = (request.task.clone(), current.task.name.clone());
+        let row = SlotRow::new(task, name, slot, Status::Skipped, reason);
+        let run = self.ledger.record(&row)?;
+        Ok(Marked::Consumed(Claimed::AlreadyRunning { run: Some(run) }))
     }
 
     /// Takes back the row that was made before the slot turned out not to be ours.

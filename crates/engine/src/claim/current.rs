@@ -21,6 +21,8 @@ pub struct Armed {
 impl Armed {
     /// Notes what a task is armed from.
     pub fn new(task: &Task, file: Option<&LoopFile>, compiled: Option<Compiled>) -> Self {
+        // A malformed file defines nothing: its hash is not that of what runs.
+        let file = file.filter(|file| file.definition.is_some());
         let file = file.map(|file| (file.stamp, file.hash.clone()));
         Armed { file, compiled, schedule: task.schedule.clone() }
     }

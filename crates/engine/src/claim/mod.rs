@@ -58,6 +58,9 @@ pub struct Request<'a> {
     pub overlap: Overlap,
     /// The row that waits for this claim already (an overlap that was queued, a retry).
     pub row: Option<i64>,
+    /// Whether another program's run of the task goes on: the peer calls a run finished when its
+    /// prompt was accepted.
+    pub busy: bool,
 }
 
 /// A won claim: the marker is ours, the file says so, no agent has been asked yet.

@@ -175,6 +175,7 @@ fn wish(task: &TaskKey, slot: i64) -> Request<'_> {
         armed: None,
         overlap: Overlap::Skip,
         row: None,
+        busy: false,
     }
 }
 

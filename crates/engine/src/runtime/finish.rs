@@ -11,7 +11,7 @@ use crate::event::EventKind;
 use crate::ledger::{Ending, FinishVerdict, LedgerError, Reason, Run, Status, Tokens};
 use crate::project::ProjectError;
 use crate::task::policy::Policy;
-use crate::task::{Task, TaskKey};
+use crate::task::TaskKey;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +31,6 @@ impl Runtime {
         self: Arc<Self>,
         active: Arc<ActiveRun>,
         outcome: Outcome,
-        task: Task,
         policy: Arc<Policy>,
     ) {
         if outcome.status == Ended::LeftRunning {
@@ -39,6 +38,7 @@ impl Runtime {
             return;
         }
         let ending = self.ending(&outcome, &policy, &active).await;
+        let mut shown = false;
         let verdict = loop {
             let (run, fence, try_now) = (active.run, active.fence, ending.clone());
             let done =
@@ -52,7 +52,9 @@ impl Runtime {
                 }
             }
             // The end is in memory and shown; the heartbeat goes on, so nobody takes the run over.
-            self.show_end(&active, &ending, None).await;
+            if !std::mem::replace(&mut shown, true) {
+                self.show_end(&active, &ending, None).await;
+            }
             tokio::select! {
                 () = self.stopping.cancelled() => return,
                 () = tokio::time::sleep(AGAIN) => {}
@@ -67,7 +69,7 @@ impl Runtime {
             FinishVerdict::Finished { run, failures, recovered, retry } => {
                 let persist_error = self.show_end(&active, &ending, Some(&run)).await;
                 self.tell_end(&active, &ending, persist_error);
-                self.after_end(&active, &task, &policy, &run, failures, recovered, retry).await;
+                self.after_end(&active, &policy, &run, failures, recovered, retry).await;
             }
         }
     }
@@ -145,11 +147,9 @@ impl Runtime {
         show_end(&self.folder, key, run_at, slot, shown, self.clock.now_ms())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "all that the ledger said of one end")]
     async fn after_end(
         self: &Arc<Self>,
         active: &Arc<ActiveRun>,
-        task: &Task,
         policy: &Arc<Policy>,
         run: &Run,
         failures: u32,
@@ -173,7 +173,8 @@ impl Runtime {
             return;
         }
         let (subject, error) = (key.clone(), run.error.clone().unwrap_or_default());
-        let hash = self.content_hash(key, task);
+        // What failed, not what the file may say by now: a changed definition is another one.
+        let hash = active.hash.clone();
         let changed = self
             .blocking(move |runtime| {
                 if pause {

@@ -116,7 +116,7 @@ impl World {
             }
             Act::Peer => {
                 let slot = self.slot(0);
-                if self.model.is_open(slot) && self.model.rows.get(&slot).is_none() {
+                if self.model.is_open(slot) && !self.model.rows.contains_key(&slot) {
                     self.bed.edit(|task| {
                         task["state"]["lastScheduledFor"] = json!(slot);
                         task["state"]["lastRunAt"] = json!(slot + 3);

@@ -234,3 +234,47 @@ fn slots_nearer_than_the_slack_are_slots_of_their_own() {
     assert!(matches!(older, Ok(Claimed::Taken(Taken::Later))), "it never goes back: {older:?}");
     assert_eq!(bed.state()["lastScheduledFor"], json!(NINE + 8000));
 }
+
+#[test]
+fn a_task_that_another_program_runs_is_not_run_beside_it() {
+    let bed = Bed::new();
+    let task = key();
+    let busy = Request { busy: true, ..wish(&task, NINE) };
+    for _ in 0..2 {
+        let claimed = bed.desk.claim(&*bed.clock, &busy, &Open);
+        assert!(
+            matches!(
+                claimed,
+                Ok(Claimed::AlreadyRunning { run: Some(_) } | Claimed::Taken(Taken::Slot))
+            ),
+            "{claimed:?}"
+        );
+    }
+    assert_eq!(bed.statuses(), [Status::Skipped], "the slot has its one row");
+    assert_eq!(bed.state()["lastScheduledFor"], json!(NINE), "and is spent");
+    let by_hand = Request { busy: true, ..by_hand(&task) };
+    let claimed = bed.desk.claim(&*bed.clock, &by_hand, &Open);
+    assert!(matches!(claimed, Ok(Claimed::AlreadyRunning { run: None })), "{claimed:?}");
+    assert_eq!(bed.running(), None, "our marker stays free");
+}
+
+#[test]
+fn a_once_that_failed_is_tried_again_although_its_end_switched_it_off() {
+    let bed = Bed::with(
+        &json!({ "kind": "once", "date": "2026-05-05", "time": "09:00", "timezone": "UTC" }),
+    );
+    let claim = won(bed.claim(NINE));
+    let ending = ledger::Ending { retry_at: Some(NINE), ..ledger::Ending::new(Status::Failed) };
+    let ended = bed.desk.ledger.finish(claim.run, claim.fence, &ending).expect("ends");
+    let ledger::FinishVerdict::Finished { retry: Some(row), .. } = ended else {
+        panic!("{ended:?}")
+    };
+    let shown = Shown::of(&ending);
+    show_end(&bed.desk.folder, &key(), claim.run_at, claim.slot, &shown, NINE).expect("shown");
+    assert_eq!(bed.get()["scheduledTasks"][0]["enabled"], false, "consumed");
+    let task = key();
+    let retry = Request { row: Some(row), trigger: Trigger::Retry, ..wish(&task, NINE) };
+    bed.clock.set(NINE + 1000);
+    let second = won(bed.desk.claim(&*bed.clock, &retry, &Open));
+    assert_eq!(second.run, row);
+}
