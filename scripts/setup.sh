@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Brings what a stage needs and this machine lacks. Running it again costs a moment.
 #
-#   setup.sh run      what builds the program without a window
-#   setup.sh check    that, the packages of ui/, and what the desktop is compiled with
+#   setup.sh run      what builds the program without a window, and its page
+#   setup.sh check    that, and what the desktop is compiled with
 #   setup.sh test     that, and what the tests drive: a screen, a browser, the opencode program
 #   setup.sh package  what `check` takes, and what an installer is bundled with
 set -euo pipefail
@@ -116,5 +116,5 @@ case $stage in
 esac
 tools
 packages
-[ "$stage" = run ] || npm_packages ui
+npm_packages ui
 if [ "$stage" = test ]; then npm_packages tests; fi
