@@ -96,7 +96,8 @@ fn a_malformed_loop_is_named_and_hides_no_other() {
     let before = read(&place.loop_path("bad"));
     let file = place.loop_path("bad").canonicalize().expect("there");
     let file = file.to_str().expect("UTF-8");
-    let list = place.run(&["list"]).exits(0).says(&[file, "line 3", "four fields", "write `0 9 * * *`"]);
+    let list =
+        place.run(&["list"]).exits(0).says(&[file, "line 3", "four fields", "write `0 9 * * *`"]);
     assert!(list.out.contains("good"), "{list:#?}");
     let status = place.run(&["status"]).exits(0);
     assert!(status.out.contains(file), "it needs somebody: {status:#?}");
