@@ -90,8 +90,11 @@ tools() {
     echo "setup: Rust is missing: install the version that Cargo.toml names, see https://rustup.rs" >&2
     exit 1
   fi
-  [ "$stage" = run ] && return
-  if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
+  if ! cargo --version >/dev/null; then
+    echo "setup: Rust is there and does not run; the reason is above" >&2
+    exit 1
+  fi
+  if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null; then
     echo "setup: Node 20.19 or newer is missing, see https://nodejs.org" >&2
     exit 1
   fi
