@@ -39,9 +39,13 @@ impl Current {
         let mut task = document.task(&request.task.task_id)?.clone();
         if let Some(path) = task.loop_file.clone() {
             // Read whatever its stamp says: the shared file may hold an older definition than the
-            // one that was armed, since others write it too.
-            let bytes = std::fs::read(Path::new(&path)).ok()?;
-            // A malformed file leaves the last good definition.
+            // one that was armed, since others write it too. A file that is there and cannot be
+            // read leaves the last good definition, as a malformed one does.
+            let bytes = match std::fs::read(Path::new(&path)) {
+                Ok(bytes) => bytes,
+                Err(error) if is_gone(&error) => return None,
+                Err(_) => Vec::new(),
+            };
             if let Some(definition) = loops::parse(&bytes).definition {
                 adopt(&mut task, definition, machine_zone);
             }
@@ -61,6 +65,11 @@ impl Current {
     pub fn next_after(&self, instant: i64) -> Option<i64> {
         self.compiled.as_ref().and_then(|compiled| compiled.next_after(instant))
     }
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Applies a definition as reconciliation does: a missing zone leaves the stored one, and what the

@@ -5,7 +5,7 @@ use super::{Runtime, lock};
 use crate::claim::content_hash;
 use crate::event::EventKind;
 use crate::ledger::{Account, LedgerError, Sighting, Status};
-use crate::loops::{self, Cache, Discovery, LoopFile};
+use crate::loops::{self, Cache, Discovery, LoopFile, Severity};
 use crate::project::registry::{Project, Registry};
 use crate::project::{self, Document, Patch, ProjectError, StatePatch};
 use crate::schedule::Compiled;
@@ -106,16 +106,12 @@ impl Runtime {
         entry.stamp = stamp;
         entry.loop_folders = folders.collect();
         entry.diagnostics = discovery.diagnostics;
-        // A malformed file that never was a task shows in no list: it has to show here.
-        let orphans = discovery.loops.into_iter().filter(|file| {
-            let path = file.path.to_str();
-            file.definition.is_none()
-                && !entry.tasks.iter().any(|task| task.task.loop_file.as_deref() == path)
-        });
-        for file in orphans {
-            let worst = file.diagnostics.into_iter().min_by_key(|found| found.severity as u8);
-            entry.diagnostics.extend(worst.map(|found| (file.path, found)));
-        }
+        // What keeps a file from being a loop; one that has a task shows it there.
+        let malformed = discovery.loops.iter().filter(|file| file.definition.is_none());
+        entry.diagnostics.extend(malformed.filter_map(|file| {
+            let error = file.diagnostics.iter().find(|found| found.severity == Severity::Error)?;
+            Some((file.path.clone(), error.clone()))
+        }));
         let news = entry.problems != problems;
         entry.problems = problems;
         let troubled = !entry.problems.is_empty();

@@ -1,7 +1,7 @@
 //! What happens to a task between arming and firing.
 
-use crate::claim::content_hash;
 use super::*;
+use crate::claim::content_hash;
 use crate::schedule::Compiled;
 
 const ID: &str = "loop:project:daily";
@@ -70,7 +70,11 @@ fn a05_an_edited_loop_runs_at_its_new_time_with_its_new_prompt() {
     assert_eq!(claim.hash, content_hash(&claim.task), "approval is of what runs");
     let mut off = claim.task.clone();
     off.enabled = false;
-    assert_eq!(claim.hash, content_hash(&off), "switching a loop on or off asks for no new approval");
+    assert_eq!(
+        claim.hash,
+        content_hash(&off),
+        "switching a loop on or off asks for no new approval"
+    );
 }
 
 #[test]
