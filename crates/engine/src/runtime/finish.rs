@@ -10,8 +10,8 @@ use crate::claim::{Shown, show_end};
 use crate::event::EventKind;
 use crate::ledger::{Ending, FinishVerdict, LedgerError, Reason, Run, Status, Tokens};
 use crate::project::ProjectError;
-use crate::task::policy::Policy;
 use crate::task::TaskKey;
+use crate::task::policy::Policy;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -166,16 +166,8 @@ async fn one_run_of_a_task_at_a_time_is_409() {
     assert_eq!(status, 200, "{first}");
     let (status, second) = world.ask("POST", &path, None).await;
     assert_eq!((status, &second["code"]), (409, &json!("already_running")));
-    let other = crate::setup::engine(
-        &world.root,
-        crate::setup::settings(loopkeeper_engine::settings::ApprovalMode::None),
-        false,
-    )
-    .await;
-    let other = loopkeeper_server::router(other);
-    // The seed's route: ours would take over what a process left, and both are this process here.
-    let seed = path.replace("/tasks/", "/scheduled-tasks/");
-    let (status, third) = loopkeeper_server::call(&other, "POST", &seed, None).await;
+    let other = world.another().await;
+    let (status, third) = loopkeeper_server::call(&other.api, "POST", &path, None).await;
     assert_eq!(status, 409, "another process is refused too: {third}");
 }
 

@@ -1,10 +1,9 @@
 //! Events over the routes: what this process does, and what another on the folder does.
 
-use crate::setup::{World, engine, settings};
+use crate::setup::World;
 use axum::body::Body;
 use axum::http::Request;
 use futures_util::StreamExt as _;
-use loopkeeper_engine::settings::ApprovalMode;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tower::ServiceExt as _;
@@ -91,9 +90,9 @@ async fn a_run_is_told_on_both_streams_and_a_client_that_comes_back_goes_on() {
 #[tokio::test]
 async fn what_another_process_does_is_told_like_our_own() {
     let mut world = World::new().await;
-    let watching = engine(&world.root, settings(ApprovalMode::None), true).await;
-    watching.start().await.expect("it starts");
-    let api = loopkeeper_server::router(watching.clone());
+    let watching = world.another().await;
+    watching.engine.start().await.expect("it starts");
+    let api = watching.api.clone();
     let mut ours = Frames::open(&api, "/api/events").await;
     let mut peers = Frames::open(&api, "/api/openchamber/events").await;
 
@@ -136,5 +135,5 @@ async fn what_another_process_does_is_told_like_our_own() {
     ours.until(|event| event["kind"] == "tasks_changed").await;
     let (_, projects) = loopkeeper_server::call(&api, "GET", "/api/projects", None).await;
     assert_eq!(projects.as_array().map(Vec::len), Some(2), "{projects}");
-    watching.stop().await;
+    watching.engine.stop().await;
 }

@@ -82,7 +82,11 @@ impl Player {
     fn compare_fields(&mut self, at: &str, theirs: &Map<String, Value>, ours: &Map<String, Value>) {
         for (key, expected) in theirs {
             let at = format!("{at}.{key}");
-            let after_a_run = ours.get("lastStatus").is_some_and(|status| status != "idle");
+            // Either of the two ran it: there the unknown model did.
+            let ran = |task: &Map<String, Value>| {
+                task.get("lastStatus").is_some_and(|status| status != "idle")
+            };
+            let after_a_run = ran(ours) || ran(theirs);
             match ours.get(key) {
                 Some(value) if OWN.contains(&key.as_str()) => {
                     let alike = value.is_number() == expected.is_number();

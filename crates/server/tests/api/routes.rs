@@ -139,7 +139,7 @@ async fn runs(walk: &mut Walk, task: &str) {
         run = walk.ok("GET", &at, None, 200).await;
     }
     let overview = walk.ok("GET", "/api/overview", None, 200).await;
-    let need = overview["needs"][0].clone();
+    let need = overview["needsYou"][0].clone();
     assert_eq!(need["kind"], "blocked", "{overview}");
     let ask = run["asks"][0]["id"].clone();
     let answer = json!({"ask": ask, "answer": "once"});
@@ -155,11 +155,11 @@ async fn runs(walk: &mut Walk, task: &str) {
     let failing = walk.world.at(&failing);
     walk.ok("POST", &format!("{failing}/run?wait=end"), None, 200).await;
     let overview = walk.ok("GET", "/api/overview", None, 200).await;
-    let need = overview["needs"][0]["id"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(overview["needs"][0]["kind"], "failed", "{overview}");
+    let need = overview["needsYou"][0]["id"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(overview["needsYou"][0]["kind"], "failed", "{overview}");
     walk.ok("POST", &format!("/api/needs/{}/dismiss", encoded(&need)), None, 204).await;
     let overview = walk.ok("GET", "/api/overview", None, 200).await;
-    assert_eq!(overview["needs"], json!([]), "what was dismissed is gone");
+    assert_eq!(overview["needsYou"], json!([]), "what was dismissed is gone");
 
     let begun = walk.ok("POST", &format!("{asking}/run"), None, 200).await;
     let at = format!("/api/runs/{}", begun["runId"]);

@@ -2,12 +2,15 @@
 
 use axum::Router;
 use loopkeeper_engine::Paths;
-use loopkeeper_engine::engine::{Engine, EngineOptions, OpenCodeEnvironment};
+use loopkeeper_engine::engine::{Engine, EngineOptions, OpenCodeEnvironment, Seat};
+use loopkeeper_engine::host::ProcessId;
 use loopkeeper_engine::settings::{Approval, ApprovalMode, CommandAgent, Settings};
 use loopkeeper_engine::testing::ManualClock;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// When the peer's answers were recorded: 2026-11-30T23:37:50.306Z.
 pub const NOW: i64 = 1_796_081_870_306;
@@ -34,9 +37,8 @@ pub fn settings(mode: ApprovalMode) -> Settings {
     }
 }
 
-/// Opens an engine on `root/data`.
-pub async fn engine(root: &Path, settings: Settings, watch: bool) -> Engine {
-    let options = EngineOptions {
+fn options(root: &Path, settings: Settings, watch: bool) -> EngineOptions {
+    EngineOptions {
         paths: Paths {
             data: root.join("data"),
             home: root.join("home"),
@@ -50,8 +52,21 @@ pub async fn engine(root: &Path, settings: Settings, watch: bool) -> Engine {
         host_name: "here".to_owned(),
         environment: OpenCodeEnvironment::default(),
         watch,
-    };
-    Engine::open(options).await.expect("the folder can be used")
+    }
+}
+
+/// An engine that plays another process on the same folder: that of a stand-in which lives as long.
+pub struct Other {
+    pub engine: Engine,
+    pub api: Router,
+    stand_in: Child,
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.stand_in.kill();
+        let _ = self.stand_in.wait();
+    }
 }
 
 impl World {
@@ -62,7 +77,8 @@ impl World {
         let project = root.join("alpha");
         std::fs::create_dir_all(&project).expect("a project's folder");
         std::fs::create_dir_all(root.join("home")).expect("a home folder");
-        let engine = engine(&root, settings(mode), false).await;
+        let engine = Engine::open(options(&root, settings(mode), false)).await;
+        let engine = engine.expect("the folder can be used");
         let api = loopkeeper_server::router(engine.clone());
         World { engine, api, project, id: "none".to_owned(), root, _folder: folder }
     }
@@ -77,6 +93,25 @@ impl World {
         let mut world = World::bare(mode).await;
         world.register().await;
         world
+    }
+
+    /// Opens another process on the folder; one that is watching.
+    pub async fn another(&self) -> Other {
+        let stand_in = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a stand-in starts");
+        let seat = Seat {
+            me: ProcessId::of(stand_in.id()),
+            wait: Duration::from_secs(10),
+            probe: Arc::new(|_| {}),
+            cut: Default::default(),
+        };
+        let options = options(&self.root, settings(ApprovalMode::None), true);
+        let engine = Engine::open_at(options, seat).await.expect("the folder can be used");
+        let api = loopkeeper_server::router(engine.clone());
+        Other { engine, api, stand_in }
     }
 
     /// Registers the project's folder.
