@@ -8,7 +8,7 @@ use crate::view::*;
 use serde_json::Value;
 
 /// Why an operation was refused or failed; each kind is one that a surface acts on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
     /// The input is wrong (HTTP 400, exit 2); `field` names what, where one field is to blame.
     #[error("{message}")]
