@@ -4,8 +4,13 @@ use crate::event::EventBus;
 use crate::ledger::{Answer, Run, RunFilter};
 use crate::task::policy::Policy;
 use crate::task::{Schedule, Task};
+use crate::Paths;
+use crate::clock::Clock;
+use crate::settings::Settings;
 use crate::view::*;
 use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why an operation was refused or failed; each kind is one that a surface acts on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -72,12 +77,83 @@ pub enum WaitFor {
     End,
 }
 
+/// Everything that the host knows and the engine must be told.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// The folders and files that may be touched.
+    pub paths: Paths,
+    /// Wall and awake time.
+    pub clock: Arc<dyn Clock>,
+    /// The settings as read at start.
+    pub settings: Settings,
+    /// The machine's zone (IANA name).
+    pub machine_zone: String,
+    /// The machine's name, for `run_on`.
+    pub host_name: String,
+    /// What the environment says about OpenCode.
+    pub environment: OpenCodeEnvironment,
+    /// Whether files and the ledger are watched; without it the engine looks when it is asked.
+    pub watch: bool,
+}
+
+/// What the environment says about OpenCode; the settings and flags go before it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct OpenCodeEnvironment {
+    /// `OPENCODE_HOST`: a URL with its port.
+    pub host: Option<String>,
+    /// `OPENCODE_PORT`.
+    pub port: Option<u16>,
+    /// `OPENCODE_SERVER_PASSWORD`; never logged.
+    pub password: Option<String>,
+    /// `OPENCODE_SERVER_USERNAME`.
+    pub username: Option<String>,
+    /// `--opencode` or `OPENCODE_BINARY`.
+    pub binary: Option<PathBuf>,
+    /// `PATH`, as the system spells it.
+    pub path: Option<String>,
+    /// `SHELL`: the login shell, asked once for its `PATH`.
+    pub login_shell: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for OpenCodeEnvironment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenCodeEnvironment")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("password", &self.password.as_ref().map(|_| "(set)"))
+            .field("binary", &self.binary)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says what a loop text comes to, with no data folder: pure but for the machine's zone and "now".
+#[allow(clippy::todo, unused_variables)]
+pub fn check_loop(bytes: &[u8], machine_zone: &str, now_ms: i64) -> CheckView {
+    todo!()
+}
+
+/// Says a schedule in words, and its next `count` (1–1,000) occurrences after `after_ms`: pure.
+///
+/// # Errors
+/// `Invalid` with the reason and what to write.
+#[allow(clippy::todo, unused_variables)]
+pub fn preview_schedule(
+    schedule: &Schedule,
+    machine_zone: &str,
+    after_ms: i64,
+    count: usize,
+) -> Result<Preview> {
+    todo!()
+}
+
 /// A cheap handle on the engine.
 #[derive(Debug, Clone)]
 pub struct Engine {}
 
 #[allow(clippy::todo, unused_variables, missing_docs, clippy::unused_async)]
 impl Engine {
+    /// Opens the data folder (made when missing) and the ledger; starts no timers.
+    pub async fn open(options: EngineOptions) -> Result<Engine> { todo!() }
     /// Starts timers, watching and taking over (only `serve` and the desktop do).
     pub async fn start(&self) -> Result<()> { todo!() }
     /// Stops: no new claims, child commands ended, sessions left to whoever is there next.
