@@ -5,6 +5,7 @@
 //! known is given what it missed; any other is told to `reload`. A client that does not read is
 //! told so too, and costs no more than the bus's ring.
 
+use crate::error::ApiError;
 use crate::extract::Params;
 use crate::routes::Shared;
 use aide::OperationOutput;
@@ -108,12 +109,12 @@ async fn our_stream(
     State(shared): State<Shared>,
     Params(resume): Params<Resume>,
     headers: HeaderMap,
-) -> EventStream<Event> {
+) -> Result<EventStream<Event>, ApiError> {
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let last = header.map(str::to_owned).or(resume.last_event_id);
     let epoch = shared.epoch.clone();
     let events = follow(shared.engine.events(), &epoch, last.as_deref());
-    answer(futures_util::StreamExt::map(events, move |event| frame(&epoch, &event)))
+    Ok(answer(futures_util::StreamExt::map(events, move |event| frame(&epoch, &event))))
 }
 
 fn frame(epoch: &str, event: &Event) -> Frame {

@@ -105,9 +105,10 @@ async fn what_a_client_may_cost_is_bounded() {
     let long = format!("{bearer}content-length: 1048577\r\n");
     let refused = running.ask("POST /api/ping", &long).await;
     assert!(refused.starts_with("HTTP/1.1 413"), "refused before it is sent: {refused}");
-    let wide = format!("x-wide: {}\r\n", "x".repeat(HEAD_LIMIT));
+    let wide = format!("x-wide: {}\r\n", "x".repeat(4 * HEAD_LIMIT));
     let mut stream = running.connect().await;
-    let head = format!("GET /api/ping HTTP/1.1\r\nhost: {}\r\n{wide}\r\n", running.address);
+    let host = running.address;
+    let head = format!("GET /api/ping HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{wide}\r\n");
     let _ = stream.write_all(head.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;

@@ -5,11 +5,17 @@ use crate::error::ApiError;
 use crate::extract::{Body, Params};
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
-use aide::openapi::{Operation, Response as ResponseDoc};
-use aide::{OperationOutput, generate::GenContext};
+use aide::generate::GenContext;
+use aide::openapi::{
+    HeaderStyle, Operation, Parameter, ParameterData, ParameterSchemaOrContent,
+    Response as ResponseDoc, SchemaObject,
+};
+use aide::operation::add_parameters;
+use aide::{OperationInput, OperationOutput};
 use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::view::{CheckView, LoopFileView};
@@ -21,26 +27,15 @@ pub(super) fn routes() -> ApiRouter<Shared> {
         .api_route(
             "/api/loop-file",
             get_with(read, says("readLoopFile", "loop files", "Returns a loop file with its entity tag."))
-                .put_with(save, |operation| {
-                    says(
-                        "saveLoopFile",
-                        "loop files",
-                        "Saves a loop file; a malformed text is saved and answered with its diagnostics.",
-                    )(operation)
-                    .parameter::<Option<String>, _>("If-Match", |mut parameter| {
-                        if let aide::openapi::Parameter::Query { parameter_data, .. } =
-                            parameter.inner_mut()
-                        {
-                            let parameter_data = parameter_data.clone();
-                            *parameter.inner_mut() = aide::openapi::Parameter::Header {
-                                parameter_data,
-                                style: aide::openapi::HeaderStyle::Simple,
-                            };
-                        }
-                        parameter.description("The entity tag that was read; or `etag` in the body.")
-                    })
-                })
-                .post_with(create, says("createLoopFile", "loop files", "Makes a loop file, from a template unless a text is given.")),
+                .put_with(
+                save,
+                says(
+                    "saveLoopFile",
+                    "loop files",
+                    "Saves a loop file; a malformed text is saved and answered with its diagnostics.",
+                ),
+            )
+            .post_with(create, says("createLoopFile", "loop files", "Makes a loop file, from a template unless a text is given.")),
         )
         .api_route(
             "/api/loop-file/restore",
@@ -123,12 +118,46 @@ impl OperationOutput for Tagged {
     }
 }
 
+/// The entity tag in `If-Match`, if there is one.
+struct IfMatch(Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let header = parts.headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok());
+        Ok(IfMatch(
+            header.map(|tag| tag.trim().trim_start_matches("W/").trim_matches('"').to_owned()),
+        ))
+    }
+}
+
+impl OperationInput for IfMatch {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        let schema = SchemaObject {
+            json_schema: ctx.schema.subschema_for::<String>(),
+            example: None,
+            external_docs: None,
+        };
+        let parameter_data = ParameterData {
+            name: "If-Match".to_owned(),
+            description: Some("The entity tag that was read; or `etag` in the body.".to_owned()),
+            required: false,
+            deprecated: None,
+            format: ParameterSchemaOrContent::Schema(schema),
+            example: None,
+            examples: Default::default(),
+            explode: None,
+            extensions: Default::default(),
+        };
+        let parameter = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
+        add_parameters(ctx, operation, [parameter]);
+    }
+}
+
 /// Returns the entity tag that a save is made against; the header goes before the body.
-fn if_match(headers: &HeaderMap, body: Option<String>) -> Result<String, ApiError> {
-    let header = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok());
-    let tag =
-        header.map(|value| value.trim().trim_start_matches("W/").trim_matches('"').to_owned());
-    match tag.or(body) {
+fn tag(header: IfMatch, body: Option<String>) -> Result<String, ApiError> {
+    match header.0.or(body) {
         Some(tag) if !tag.is_empty() && tag != "*" => Ok(tag),
         _ => Err(ApiError::new(
             StatusCode::PRECONDITION_REQUIRED,
@@ -149,10 +178,10 @@ async fn read(
 async fn save(
     State(engine): State<Engine>,
     Params(which): Params<Which>,
-    headers: HeaderMap,
+    header: IfMatch,
     Body(saving): Body<Saving>,
 ) -> Result<Tagged, ApiError> {
-    let tag = if_match(&headers, saving.etag)?;
+    let tag = tag(header, saving.etag)?;
     Ok(Tagged(engine.save_loop_file(&which.path, &saving.text, &tag).await?))
 }
 
@@ -181,13 +210,10 @@ mod tests {
 
     #[test]
     fn a_save_names_the_text_it_replaces() {
-        let mut headers = HeaderMap::new();
-        let missing = if_match(&headers, None).expect_err("nothing was named");
+        let missing = tag(IfMatch(None), None).expect_err("nothing was named");
         assert_eq!(missing.status, 428, "a blind save could lose somebody's text");
-        assert_eq!(if_match(&headers, Some("abc".into())).as_deref(), Ok("abc"));
-        headers.insert(header::IF_MATCH, HeaderValue::from_static("\"def\""));
-        assert_eq!(if_match(&headers, Some("abc".into())).as_deref(), Ok("def"));
-        headers.insert(header::IF_MATCH, HeaderValue::from_static("*"));
-        assert!(if_match(&headers, None).is_err(), "`*` names no text");
+        assert_eq!(tag(IfMatch(None), Some("abc".into())).as_deref(), Ok("abc"));
+        assert_eq!(tag(IfMatch(Some("def".into())), Some("abc".into())).as_deref(), Ok("def"));
+        assert!(tag(IfMatch(Some("*".into())), None).is_err(), "`*` names no text");
     }
 }
