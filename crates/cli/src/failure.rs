@@ -65,9 +65,9 @@ impl From<EngineError> for Failure {
                 Failure { help, ..Failure::new(UNREACHABLE, message) }
             }
             EngineError::RunFailed { task, run_id, .. } => Failure {
-                json: Some(
+                json: Some(Box::new(
                     serde_json::json!({ "ok": false, "error": message, "task": task, "runId": run_id }),
-                ),
+                )),
                 ..Failure::new(FAILED, message)
             },
             EngineError::Internal(_) => Failure::new(FAILED, message),
