@@ -9,6 +9,7 @@
 
 pub mod agent;
 pub mod clock;
+pub mod engine;
 pub mod event;
 pub mod host;
 pub mod ledger;
@@ -17,6 +18,7 @@ pub mod project;
 pub mod schedule;
 pub mod settings;
 pub mod task;
+pub mod view;
 
 use std::path::{Path, PathBuf};
 
