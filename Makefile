@@ -4,7 +4,7 @@ help: ## List what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
 
 run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
-	@DATA='$(DATA)' scripts/run.sh
+	@DATA='$(DATA)' exec scripts/run.sh
 
 test: ## Set up, check and run every test
 	@scripts/test.sh

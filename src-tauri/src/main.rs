@@ -23,7 +23,7 @@ fn main() -> tauri::Result<()> {
             }
             Ok(())
         })
-        .build(tauri::generate_context!())?;
+        .build(context())?;
     app.run(|_, event| {
         // Closing the last window asks to exit without a code; only Quit gives one.
         if let RunEvent::ExitRequested { code: None, api, .. } = event {
@@ -31,6 +31,15 @@ fn main() -> tauri::Result<()> {
         }
     });
     Ok(())
+}
+
+/// Holds what `tauri.conf.json` says, and the pages of `ui/dist`.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the macro's own code ends the process where it cannot go on"
+)]
+fn context() -> tauri::Context {
+    tauri::generate_context!()
 }
 
 /// Answers the version of this program.

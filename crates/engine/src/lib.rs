@@ -8,6 +8,7 @@
 //! [`Paths`], [`settings::Settings`] and a [`clock::Clock`].
 
 pub mod agent;
+pub mod claim;
 pub mod clock;
 pub mod engine;
 pub mod event;
@@ -15,9 +16,12 @@ pub mod host;
 pub mod ledger;
 pub mod loops;
 pub mod project;
+mod runtime;
 pub mod schedule;
 pub mod settings;
 pub mod task;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod view;
 
 use std::path::{Path, PathBuf};

@@ -130,7 +130,43 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| format!("`{text}` is not a duration: write one such as 30s, 5m, 2h or 1d"))
 }
 
-/// Writes a duration as [`parse_duration`] reads it.
+/// Writes a duration as [`parse_duration`] reads it, in the largest units that are exact: `30s`,
+/// `5m`, `1h 30m`, `1d`. What is below a millisecond is left out.
 pub fn format_duration(duration: Duration) -> String {
-    humantime::format_duration(duration).to_string()
+    const UNITS: [(u128, &str); 5] =
+        [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
+    let mut left = duration.as_millis();
+    let mut parts = Vec::new();
+    for (size, unit) in UNITS {
+        let count = left / size;
+        left %= size;
+        if count > 0 {
+            parts.push(format!("{count}{unit}"));
+        }
+    }
+    if parts.is_empty() { "0s".to_owned() } else { parts.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_people_write_them() {
+        for (text, written) in [
+            ("30s", "30s"),
+            ("5m", "5m"),
+            ("120m", "2h"),
+            ("24h", "1d"),
+            ("90m", "1h 30m"),
+            ("1500ms", "1s 500ms"),
+            ("0s", "0s"),
+            ("400d", "400d"),
+        ] {
+            let duration = parse_duration(text).expect(text);
+            assert_eq!(format_duration(duration), written, "not `1day` or `2months`");
+            let again = parse_duration(&format_duration(duration)).expect(written);
+            assert_eq!(again, duration, "what is written is read as the same");
+        }
+    }
 }

@@ -1,0 +1,187 @@
+//! Agents, models and settings, as pickers and the settings page need them.
+
+use super::{Engine, EngineError, OpenCodeEnvironment, Result};
+use crate::Paths;
+use crate::agent::{Agents, AgentsConfig, CommandConfig, OpencodeConfig};
+use crate::clock::Clock;
+use crate::event::EventKind;
+use crate::runtime::lock;
+use crate::settings::{self, Settings};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+/// Makes the agents from what the settings and the environment say.
+pub(super) fn make(
+    paths: &Paths,
+    settings: &Settings,
+    environment: &OpenCodeEnvironment,
+    clock: Arc<dyn Clock>,
+) -> Agents {
+    let opencode = OpencodeConfig {
+        flag: environment.flag.clone(),
+        url: settings.opencode.url.clone(),
+        host: environment.host.clone(),
+        port: environment.port.clone(),
+        username: environment.username.clone(),
+        password: environment.password.clone(),
+        binaries: settings
+            .opencode
+            .binary
+            .iter()
+            .map(PathBuf::from)
+            .chain(environment.binaries.iter().cloned())
+            .collect(),
+        ready_timeout: settings.opencode.ready_timeout,
+        ..OpencodeConfig::default()
+    };
+    let commands = settings
+        .command
+        .iter()
+        .map(|(name, command)| {
+            let config = CommandConfig { argv: command.argv.clone(), stdin: command.stdin };
+            (name.clone(), config)
+        })
+        .collect();
+    let config = AgentsConfig {
+        opencode,
+        commands,
+        own: paths.own(),
+        opencode_config: paths.opencode_config.clone(),
+        environment: Vec::new(),
+    };
+    Agents::new(config, clock)
+}
+
+impl Engine {
+    /// Returns what can run prompts: OpenCode's state, its agents, the commands and the demo.
+    /// `directory` is the project's folder; without one OpenCode's agents are not asked for.
+    ///
+    /// # Errors
+    /// Never: what cannot be reached is said in the answer.
+    pub async fn agents(&self, directory: Option<&str>) -> Result<Value> {
+        let agents = self.runtime().agents();
+        let settings = self.runtime().settings();
+        let (mut list, mut slash, mut problem) = (Value::Array(Vec::new()), json!([]), None);
+        if let Some(directory) = directory {
+            match agents.agents(Path::new(directory)).await {
+                Ok(found) => list = json!(found),
+                Err(error) => problem = Some(error.to_string()),
+            }
+            if let Ok(found) = agents.commands(Path::new(directory)).await {
+                slash = json!(found);
+            }
+        }
+        let commands: Vec<Value> = settings
+            .command
+            .iter()
+            .map(|(name, command)| {
+                json!({"name": name, "program": command.argv.first(), "stdin": command.stdin})
+            })
+            .collect();
+        Ok(json!({
+            "opencode": agents.health().await,
+            "agents": list,
+            "slashCommands": slash,
+            "commands": commands,
+            "problem": problem,
+        }))
+    }
+
+    /// Returns everything that can be chosen as `model`, never a secret.
+    ///
+    /// # Errors
+    /// Never: without OpenCode the demo and the commands are listed, with the problem beside them.
+    pub async fn models(&self, directory: Option<&str>) -> Result<Value> {
+        let agents = self.runtime().agents();
+        let home = self.runtime().around.paths.home.clone();
+        let directory = directory.map_or(home, PathBuf::from);
+        Ok(match agents.models(&directory).await {
+            Ok(models) => json!({"providers": models}),
+            Err(error) => {
+                json!({"providers": agents.local_models(), "problem": error.to_string()})
+            }
+        })
+    }
+
+    /// Returns the settings that hold, and the file they stand in.
+    ///
+    /// # Errors
+    /// `Internal` when they cannot be shown.
+    pub async fn settings(&self) -> Result<Value> {
+        let path = self.runtime().around.paths.settings.clone();
+        let shown = serde_json::to_value(&*self.runtime().settings())
+            .map_err(|error| EngineError::Internal(error.to_string()))?;
+        Ok(json!({"path": path, "settings": shown}))
+    }
+
+    /// Sets single keys of the settings file; comments and everything else in it stay. `changes` is
+    /// a partial object, nested as the file is; `null` removes a key.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown key or a bad value; `Unavailable` when the file cannot be written.
+    pub async fn save_settings(&self, changes: &Value) -> Result<Value> {
+        let mut flat = Vec::new();
+        flatten("", changes, &mut flat);
+        let path = self.runtime().around.paths.settings.clone();
+        let saved = self
+            .with(move |_| {
+                let keys: Vec<(&str, Value)> =
+                    flat.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+                settings::edit(&path, &keys).map_err(|error| EngineError::Invalid {
+                    field: keys.first().map(|(key, _)| (*key).to_owned()),
+                    message: error.to_string(),
+                })
+            })
+            .await?;
+        self.use_settings(saved);
+        self.settings().await
+    }
+
+    /// Reads the settings file again after it changed; a bad one leaves the settings as they are.
+    pub(super) async fn read_settings(&self) {
+        let path = self.runtime().around.paths.settings.clone();
+        let read = self.runtime().blocking(move |_| Settings::load(&path)).await;
+        match read {
+            Ok(Ok(settings)) => self.use_settings(settings),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the settings stay as they were");
+                self.runtime().emit(EventKind::FileError, None, None);
+            }
+            Err(crashed) => tracing::error!(%crashed, "reading the settings failed"),
+        }
+    }
+
+    fn use_settings(&self, settings: Settings) {
+        let runtime = self.runtime();
+        let clock = Arc::clone(&runtime.clock);
+        let agents = make(&runtime.around.paths, &settings, &self.inner.environment, clock);
+        let same_agents = {
+            let held = runtime.settings();
+            held.opencode == settings.opencode && held.command == settings.command
+        };
+        if !same_agents {
+            *runtime.agents.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
+        }
+        *runtime.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        runtime.emit(EventKind::Reload, None, None);
+    }
+
+    /// Returns how many tasks are armed, for messages about what stays unarmed.
+    pub fn armed(&self) -> usize {
+        lock(&self.runtime().board).tasks().filter(|(_, task)| task.next().is_some()).count()
+    }
+}
+
+/// Lists the leaves of a partial object by their dotted keys.
+fn flatten(prefix: &str, value: &Value, into: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                flatten(&key, value, into);
+            }
+        }
+        leaf => into.push((prefix.to_owned(), leaf.clone())),
+    }
+}

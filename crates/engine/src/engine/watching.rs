@@ -1,0 +1,103 @@
+//! Seeing what others change: files, the shared JSON, the ledger (PROTOCOL §5, §8).
+
+use super::Engine;
+use crate::event::EventKind;
+use crate::loops::watch::{Bell, Folder, Role, Timing, WatchStatus, Watcher};
+use crate::runtime::{Runtime, lock};
+use std::sync::Arc;
+
+impl Engine {
+    /// Starts watching; every bell only rings, what changed is read again.
+    pub(super) fn watch(&self) {
+        let runtime = Arc::clone(self.runtime());
+        let folders = folders(&runtime);
+        let engine = self.clone();
+        let handle = tokio::runtime::Handle::current();
+        let watcher = Watcher::start(folders, Timing::default(), move |bell| {
+            let engine = engine.clone();
+            handle.spawn(async move { engine.heed(bell).await });
+        });
+        match watcher {
+            Ok(watcher) => *lock(&self.inner.watcher) = Some(watcher),
+            Err(error) => tracing::warn!(%error, "nothing is watched; changes show when asked for"),
+        }
+    }
+
+    /// Watches the folders that are known now.
+    pub(super) fn rewatch(&self) {
+        if let Some(watcher) = lock(&self.inner.watcher).as_ref() {
+            watcher.set_folders(folders(self.runtime()));
+        }
+    }
+
+    /// Says how changes are noticed; `None` when nothing is watched.
+    pub(super) fn watch_status(&self) -> Option<WatchStatus> {
+        lock(&self.inner.watcher).as_ref().map(Watcher::status)
+    }
+
+    async fn heed(&self, bell: Bell) {
+        let runtime = self.runtime();
+        match bell.role {
+            Role::Loops => {
+                let path = bell.folder;
+                let touched: Vec<String> = lock(&runtime.board)
+                    .projects
+                    .iter()
+                    .filter(|(_, entry)| entry.loop_folders.contains(&path))
+                    .map(|(id, _)| id.clone())
+                    .collect();
+                self.sync_these(touched).await;
+            }
+            Role::Projects => {
+                let changed = runtime.blocking(|runtime| runtime.changed_by_others()).await;
+                self.sync_these(changed.unwrap_or_default()).await;
+            }
+            Role::Registry => {
+                let ids = runtime.blocking(|runtime| runtime.read_registry()).await;
+                self.sync_these(ids.unwrap_or_default()).await;
+                self.rewatch();
+                runtime.emit(EventKind::TasksChanged, None, None);
+            }
+            Role::Settings => self.read_settings().await,
+            Role::Ledger => {
+                let news = runtime.blocking(|runtime| runtime.ledger_has_news()).await;
+                if news.unwrap_or(false) {
+                    runtime.emit(EventKind::RunChanged, None, None);
+                }
+            }
+        }
+    }
+
+    async fn sync_these(&self, ids: Vec<String>) {
+        for id in ids {
+            // An unknown project here was removed in between.
+            let _ = self.sync_project(&id).await;
+        }
+        self.rewatch();
+    }
+
+    /// Tells a running OpenChamber to look at a project again: best effort, in the background.
+    pub(super) fn nudge(&self, project: &str) {
+        let (runtime, id) = (Arc::clone(self.runtime()), project.to_owned());
+        self.runtime().tasks.spawn(async move { runtime.nudge(&id).await });
+    }
+}
+
+fn folders(runtime: &Arc<Runtime>) -> Vec<Folder> {
+    let paths = &runtime.around.paths;
+    let mut all = vec![
+        Folder::projects(paths.projects()),
+        Folder::named(Role::Registry, &paths.data, &["settings.json"]),
+        Folder::named(Role::Registry, paths.own(), &["projects.json"]),
+        Folder::named(Role::Ledger, paths.own(), &["ledger.db-wal"]),
+        Folder::loops(paths.user_loops()),
+    ];
+    if let (Some(folder), Some(name)) = (paths.settings.parent(), paths.settings.file_name()) {
+        all.push(Folder::named(Role::Settings, folder, &[&name.to_string_lossy()]));
+    }
+    let board = lock(&runtime.board);
+    for entry in board.projects.values() {
+        all.extend(entry.loop_folders.iter().map(Folder::loops));
+    }
+    all
+}

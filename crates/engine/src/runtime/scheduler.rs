@@ -1,0 +1,205 @@
+//! The scheduler loop (PROTOCOL §3): one timer for all tasks.
+//!
+//! It sleeps until the next occurrence, at most 30 s, and compares wall clocks again: never early.
+//! It only notices and enqueues; claims and runs happen elsewhere, so that nothing can hold it up.
+
+use super::slots::{Lateness, Noticed, Span, notice};
+use super::{Runtime, lock};
+use crate::event::EventKind;
+use crate::ledger::{AccountVerdict, Reason, SlotRow, Status, Trigger};
+use crate::schedule::Compiled;
+use crate::task::TaskKey;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The longest sleep.
+pub(super) const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
+/// How far the clocks may part before it was a nap or a change of the clock.
+const NAP_MS: i64 = 5_000;
+
+/// What the loop remembers between two looks.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    wall: i64,
+    awake: i64,
+}
+
+impl Runtime {
+    /// Runs until the runtime stops.
+    pub(crate) async fn schedule(self: Arc<Self>) {
+        let mut last = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
+        let mut maintained = i64::MIN;
+        loop {
+            let look = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
+            self.last_look.store(look.awake.max(1), Ordering::Relaxed);
+            self.judge_waiting_after_nap(last, look);
+            last = look;
+
+            let due = lock(&self.timers).take_due(look.wall);
+            for task in due {
+                let noticed = catch_unwind(AssertUnwindSafe(|| self.notice(&task, look.wall)));
+                if noticed.is_err() {
+                    // One task's failure never touches another's (case C04).
+                    tracing::error!(task = %task.task_id, "looking at this task failed");
+                    self.emit(EventKind::FileError, Some(&task), None);
+                }
+            }
+            self.pump();
+            if look.awake.saturating_sub(maintained) >= 30_000 {
+                maintained = look.awake;
+                self.maintain();
+            }
+
+            let sleep = match lock(&self.timers).next() {
+                Some(next) => {
+                    let left = u64::try_from(next - self.clock.now_ms()).unwrap_or(0);
+                    Duration::from_millis(left).min(LONGEST_SLEEP)
+                }
+                None => LONGEST_SLEEP,
+            };
+            tokio::select! {
+                () = self.stopping.cancelled() => return,
+                () = self.bell.notified() => {}
+                () = tokio::time::sleep(sleep) => {}
+            }
+        }
+    }
+
+    /// Looks at what became due of one task, and arms its next occurrence.
+    fn notice(self: &Arc<Self>, key: &TaskKey, now: i64) {
+        let Some((noticed, name)) = self.judge(key, now) else { return };
+        let asleep = self.last_look.load(Ordering::Relaxed) != 0;
+        self.record(key, &name, &noticed, if asleep { Reason::Asleep } else { Reason::Down });
+        if let Some(slot) = noticed.run {
+            let trigger = if noticed.caught_up { Trigger::CatchUp } else { Trigger::Scheduled };
+            self.enqueue_slot(key, slot, trigger);
+        }
+        self.rearm(key);
+    }
+
+    /// Judges the slots since the task's cursor and moves the cursor past them.
+    fn judge(&self, key: &TaskKey, now: i64) -> Option<(Noticed, String)> {
+        let settings = self.settings();
+        let mut board = lock(&self.board);
+        let task = board.task_mut(key)?;
+        if !task.task.enabled {
+            return None;
+        }
+        let effective = settings.effective(&task.policy);
+        let rules = Lateness {
+            start_deadline: settings.runs.start_deadline,
+            catch_up: effective.catch_up,
+            catch_up_window: effective.catch_up_window,
+        };
+        let compiled = task.compiled.as_ref()?;
+        let last = task.task.state.last_scheduled_for;
+        let noticed = notice(compiled, task.cursor, now, last, rules);
+        task.cursor = noticed.cursor.max(task.cursor);
+        Some((noticed, task.task.name.clone()))
+    }
+
+    /// Arms a task for its next occurrence after what was handled.
+    pub(super) fn rearm(&self, key: &TaskKey) {
+        let next = lock(&self.board).task(key).and_then(super::board::BoardTask::next);
+        lock(&self.timers).arm(key, next);
+        self.bell.notify_one();
+    }
+
+    /// Writes the rows of slots that will not run, in one transaction with `accounted_to`.
+    fn record(self: &Arc<Self>, key: &TaskKey, name: &str, noticed: &Noticed, late: Reason) {
+        let spans = [
+            (noticed.passed, Status::Superseded, Reason::Newer),
+            (noticed.taken.map(Span::one), Status::Deduped, Reason::ElsewhereClaimed),
+            (noticed.missed, Status::Missed, late),
+            (noticed.superseded, Status::Superseded, Reason::Newer),
+        ];
+        let spans: Vec<(Span, Status, Reason)> = spans
+            .into_iter()
+            .filter_map(|(span, status, reason)| Some((span?, status, reason)))
+            .collect();
+        if spans.is_empty() {
+            return;
+        }
+        let compiled = lock(&self.board).task(key).and_then(|task| task.compiled.clone());
+        let (key, name) = (key.clone(), name.to_owned());
+        let runtime = Arc::clone(self);
+        self.tasks.spawn_blocking(move || runtime.account(&key, &name, compiled, &spans));
+    }
+
+    /// Writes rows and moves `accounted_to` past them, whatever other processes accounted for
+    /// meanwhile. Blocks.
+    fn account(
+        self: &Arc<Self>,
+        key: &TaskKey,
+        name: &str,
+        compiled: Option<Compiled>,
+        spans: &[(Span, Status, Reason)],
+    ) {
+        // Each time somebody else was faster, so this ends; the limit guards against a ledger that
+        // answers nonsense.
+        for _ in 0..20 {
+            let seen = match self.ledger.accounted_to(key) {
+                Ok(Some(seen)) => seen,
+                Ok(None) => return,
+                Err(error) => return self.ledger_trouble("recording slots that passed", &error),
+            };
+            let rows: Vec<SlotRow> = spans
+                .iter()
+                .filter_map(|(span, status, reason)| {
+                    let left = span.after(seen.accounted_to, compiled.as_ref())?;
+                    let row = SlotRow::new(key.clone(), name, left.last, *status, Some(*reason));
+                    // `account` itself moves the mark.
+                    Some(SlotRow { accounts: false, ..row.several(left.count, left.first) })
+                })
+                .collect();
+            let Some(until) = rows.iter().map(|row| row.scheduled_for).max() else { return };
+            match self.ledger.account(key, &seen, until, &rows) {
+                Ok(AccountVerdict::Accounted) => {
+                    self.emit(EventKind::RunChanged, Some(key), None);
+                    if rows.iter().any(|row| row.status == Status::Missed) {
+                        self.emit(EventKind::Missed, Some(key), None);
+                        // A `once` that was missed is switched off by the next sync.
+                        self.resync_soon(&key.project_id);
+                    }
+                    return;
+                }
+                Ok(AccountVerdict::Overtaken) => {}
+                Err(error) => return self.ledger_trouble("recording slots that passed", &error),
+            }
+        }
+    }
+
+    /// Judges what waits in the queue once more after a nap: the wall clock ran ahead of awake
+    /// time, or this loop was not scheduled for longer than its longest sleep. Waiting in the
+    /// queue alone is not lateness.
+    fn judge_waiting_after_nap(self: &Arc<Self>, last: Look, look: Look) {
+        let jumped = (look.wall - last.wall) - (look.awake - last.awake) > NAP_MS;
+        let starved = look.awake - last.awake
+            > i64::try_from(LONGEST_SLEEP.as_millis()).unwrap_or(0) + NAP_MS;
+        if !jumped && !starved {
+            return;
+        }
+        tracing::info!(jumped, starved, "woke late; what waits is judged again");
+        let deadline = i64::try_from(self.settings().runs.start_deadline.as_millis()).unwrap_or(0);
+        let late = lock(&self.queue).take_if(|waiting| {
+            waiting.trigger == Trigger::Scheduled
+                && waiting.run.is_none()
+                && waiting.scheduled_for.is_some_and(|slot| look.wall - slot > deadline)
+        });
+        for waiting in late {
+            let Some(slot) = waiting.scheduled_for else { continue };
+            let name = {
+                let mut board = lock(&self.board);
+                let Some(task) = board.task_mut(&waiting.task) else { continue };
+                // Handed back: `notice` judges it together with what came due since.
+                task.cursor = task.cursor.min(slot - 1);
+                task.task.name.clone()
+            };
+            tracing::debug!(task = %name, slot, "judged again after a nap");
+            self.notice(&waiting.task, look.wall);
+        }
+    }
+}

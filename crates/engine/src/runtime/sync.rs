@@ -1,0 +1,331 @@
+//! From files to armed tasks (DESIGN §4.1–4).
+
+use super::board::{BoardTask, ProjectEntry};
+use super::{Runtime, lock};
+use crate::claim::content_hash;
+use crate::event::EventKind;
+use crate::ledger::{Account, LedgerError, Sighting};
+use crate::loops::{self, Cache, Discovery, LoopFile};
+use crate::project::registry::{Project, Registry};
+use crate::project::{self, Document, Patch, ProjectError, StatePatch};
+use crate::schedule::Compiled;
+use crate::task::policy::Policy;
+use crate::task::{Schedule, Task, TaskKey};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+impl Runtime {
+    /// Reads the project lists anew and syncs every project.
+    pub async fn sync_all(self: &Arc<Self>) {
+        let done = self
+            .blocking(|runtime| {
+                for id in runtime.read_registry() {
+                    runtime.sync(&id);
+                }
+            })
+            .await;
+        if let Err(crashed) = done {
+            tracing::error!(%crashed, "syncing all projects failed");
+        }
+    }
+
+    /// Syncs one project in the background, such as after a claim that found another definition.
+    pub(super) fn resync_soon(self: &Arc<Self>, project_id: &str) {
+        let (runtime, id) = (Arc::clone(self), project_id.to_owned());
+        self.tasks.spawn_blocking(move || runtime.sync(&id));
+    }
+
+    /// Brings the board's list of projects up to date; returns the ids. Blocks.
+    pub(crate) fn read_registry(self: &Arc<Self>) -> Vec<String> {
+        let listing = Registry::of(&self.around.paths).list();
+        let mut board = lock(&self.board);
+        board.problems = listing.errors.iter().map(ToString::to_string).collect();
+        let known: Vec<String> = listing.projects.iter().map(|p| p.id.clone()).collect();
+        // A list that cannot be read takes no project away.
+        let gone: Vec<String> = if listing.errors.is_empty() {
+            board.projects.keys().filter(|id| !known.contains(id)).cloned().collect()
+        } else {
+            Vec::new()
+        };
+        for project in listing.projects {
+            match board.projects.get_mut(&project.id) {
+                Some(entry) => entry.project = project,
+                None => {
+                    board.projects.insert(project.id.clone(), ProjectEntry::new(project));
+                }
+            }
+        }
+        for id in &gone {
+            if let Some(entry) = board.projects.remove(id) {
+                for task in &entry.tasks {
+                    self.disarm(&TaskKey::new(id, &task.task.id));
+                }
+            }
+        }
+        board.projects.keys().cloned().collect()
+    }
+
+    fn disarm(&self, key: &TaskKey) {
+        lock(&self.timers).arm(key, None);
+        lock(&self.queue).forget(key);
+    }
+
+    /// Syncs one project: loop files → shared file (only if something changed) → board → timers.
+    /// What fails is shown at the project and leaves its tasks as they were. Blocks.
+    pub(crate) fn sync(self: &Arc<Self>, project_id: &str) {
+        let turn = self.turn_of(project_id);
+        let _turn = lock(&turn);
+        let Some((project, mut cache)) = self.borrow_cache(project_id) else { return };
+        let home = &self.around.paths.home;
+        let mut problems = Vec::new();
+        if !project.path.is_dir() {
+            problems.push(format!(
+                "the folder {} is not there: put it back, or remove the project",
+                project.path.display()
+            ));
+        }
+        let mut discovery = loops::discover(&project.path, home, &mut cache);
+        // Taken before the read: a change in between is seen as one.
+        let stamp = self.folder.stamp(project_id);
+        let document = self.reconciled(&project, &mut discovery, &mut cache);
+        problems.extend(discovery.folder_errors.iter().map(|error| error.message.clone()));
+        let changed = match document {
+            Ok(document) => self.redraw(&project, &document, &discovery, &mut problems),
+            Err(error) => {
+                problems.push(error.to_string());
+                false
+            }
+        };
+        let folders =
+            loops::discover::folders(&project.path, home).into_iter().map(|(_, path)| path);
+        let mut board = lock(&self.board);
+        let Some(entry) = board.projects.get_mut(project_id) else { return };
+        entry.cache = cache;
+        entry.synced = true;
+        entry.stamp = stamp;
+        entry.loop_folders = folders.collect();
+        entry.diagnostics = discovery.diagnostics;
+        let news = entry.problems != problems;
+        entry.problems = problems;
+        let troubled = !entry.problems.is_empty();
+        drop(board);
+        if changed {
+            self.events.send(
+                self.clock.now_ms(),
+                EventKind::TasksChanged,
+                Some(project_id),
+                None,
+                None,
+            );
+        }
+        if news && troubled {
+            self.events.send(
+                self.clock.now_ms(),
+                EventKind::FileError,
+                Some(project_id),
+                None,
+                None,
+            );
+        }
+    }
+
+    fn borrow_cache(&self, project_id: &str) -> Option<(Project, Cache)> {
+        let mut board = lock(&self.board);
+        let entry = board.projects.get_mut(project_id)?;
+        Some((entry.project.clone(), std::mem::take(&mut entry.cache)))
+    }
+
+    /// Returns the shared document as the loop files want it; written only if they differ.
+    fn reconciled(
+        &self,
+        project: &Project,
+        discovery: &mut Discovery,
+        cache: &mut Cache,
+    ) -> Result<Document, ProjectError> {
+        let merge = |document: &mut Document, discovery: &Discovery| {
+            let unreadable: Vec<PathBuf> =
+                discovery.folder_errors.iter().map(|error| error.path.clone()).collect();
+            let zone = &self.around.machine_zone;
+            let now = self.clock.now_ms();
+            project::reconcile(document, &discovery.loops, &unreadable, zone, now);
+            end_spent_once(document, now, |id| self.is_live(&project.id, id));
+        };
+        // Most syncs change nothing: those need neither the lock nor a write.
+        let mut trial = project::read_only(&self.folder, &project.id)?;
+        merge(&mut trial, discovery);
+        if !trial.changed() {
+            return Ok(trial);
+        }
+        let mut written = None;
+        project::update(&self.folder, &project.id, |document| {
+            // Looked at again under the lock, so that a slow process never brings an old
+            // definition back.
+            *discovery = loops::discover(&project.path, &self.around.paths.home, cache);
+            merge(document, discovery);
+            written = Some(document.clone());
+            Ok::<(), ProjectError>(())
+        })?;
+        written.map_or_else(|| project::read_only(&self.folder, &project.id), Ok)
+    }
+
+    fn is_live(&self, project_id: &str, task_id: &str) -> bool {
+        self.active_of(&TaskKey::new(project_id, task_id)).is_some()
+    }
+
+    /// Draws the board's picture of a project anew and arms its tasks; says whether it changed.
+    fn redraw(
+        self: &Arc<Self>,
+        project: &Project,
+        document: &Document,
+        discovery: &Discovery,
+        problems: &mut Vec<String>,
+    ) -> bool {
+        let files: HashMap<&str, &LoopFile> =
+            discovery.loops.iter().filter_map(|file| Some((file.path.to_str()?, file))).collect();
+        let tasks: Vec<&Task> =
+            document.tasks().iter().filter_map(|entry| entry.task.as_ref()).collect();
+        let accounts = match self.sight(project, &tasks) {
+            Ok(accounts) => accounts,
+            Err(error) => {
+                problems.push(error.to_string());
+                Vec::new()
+            }
+        };
+        let mut drawn = Vec::with_capacity(tasks.len());
+        let mut board = lock(&self.board);
+        let Some(entry) = board.projects.get_mut(&project.id) else { return false };
+        let mut changed = entry.tasks.len() != tasks.len();
+        for (index, task) in tasks.into_iter().enumerate() {
+            let before = entry.task(&task.id);
+            let file = task.loop_file.as_deref().and_then(|path| files.get(path).copied());
+            let next = self.draw(&project.id, task, file, before, accounts.get(index));
+            changed |= before.is_none_or(|old| {
+                old.task != next.task || old.policy != next.policy || old.file != next.file
+            });
+            drawn.push(next);
+        }
+        let gone: Vec<String> = entry
+            .tasks
+            .iter()
+            .map(|task| task.task.id.clone())
+            .filter(|id| document.task(id).is_none())
+            .collect();
+        let arms: Vec<(TaskKey, Option<i64>)> = drawn
+            .iter()
+            .map(|task| (TaskKey::new(&project.id, &task.task.id), task.next()))
+            .collect();
+        entry.set_tasks(drawn);
+        drop(board);
+        for id in gone {
+            self.disarm(&TaskKey::new(&project.id, id));
+        }
+        let mut timers = lock(&self.timers);
+        for (key, next) in arms {
+            timers.arm(&key, next);
+        }
+        drop(timers);
+        self.bell.notify_one();
+        changed
+    }
+
+    fn draw(
+        &self,
+        project_id: &str,
+        task: &Task,
+        file: Option<&LoopFile>,
+        before: Option<&BoardTask>,
+        account: Option<&Account>,
+    ) -> BoardTask {
+        let same_schedule = before.filter(|old| old.task.schedule == task.schedule);
+        let compiled = match same_schedule {
+            Some(old) => old.compiled.clone(),
+            None => Compiled::new(&task.schedule).ok(),
+        };
+        let policy = match file.and_then(|file| file.definition.as_ref()) {
+            Some(definition) => definition.policy.clone().unwrap_or_default(),
+            None if task.loop_file.is_some() => {
+                before.map(|old| (*old.policy).clone()).unwrap_or_default()
+            }
+            None => self
+                .ledger
+                .policy(&TaskKey::new(project_id, &task.id))
+                .ok()
+                .flatten()
+                .unwrap_or_default(),
+        };
+        // A changed schedule starts where its account does; an unchanged one goes on.
+        let unchanged = same_schedule.filter(|old| old.task.enabled == task.enabled);
+        let accounted = account.map(|account| account.accounted_to);
+        let cursor = match (unchanged, accounted) {
+            (Some(old), Some(accounted)) => old.cursor.max(accounted),
+            (Some(old), None) => old.cursor,
+            (None, Some(accounted)) => accounted,
+            (None, None) => self.clock.now_ms(),
+        };
+        let task = match before {
+            Some(old) if *old.task == *task => Arc::clone(&old.task),
+            _ => Arc::new(task.clone()),
+        };
+        let policy = match before {
+            Some(old) if *old.policy == policy => Arc::clone(&old.policy),
+            _ => Arc::<Policy>::new(policy),
+        };
+        let file = match (before.and_then(|old| old.file.as_ref()), file) {
+            (Some(old), Some(new)) if **old == *new => Some(Arc::clone(old)),
+            (_, Some(new)) => Some(Arc::new(new.clone())),
+            (old, None) => old.filter(|_| task.loop_file.is_some()).cloned(),
+        };
+        BoardTask { task, compiled, policy, file, cursor }
+    }
+
+    fn sight(&self, project: &Project, tasks: &[&Task]) -> Result<Vec<Account>, LedgerError> {
+        let sightings: Vec<Sighting> = tasks
+            .iter()
+            .map(|task| Sighting {
+                task: TaskKey::new(&project.id, &task.id),
+                schedule_hash: schedule_hash(task.enabled, &task.schedule),
+                last_scheduled_for: task.state.last_scheduled_for,
+            })
+            .collect();
+        self.ledger.sight(&sightings)
+    }
+
+    /// Returns the hash of what defines a task: its file, else its content.
+    pub(crate) fn content_hash(&self, key: &TaskKey, task: &Task) -> String {
+        lock(&self.board)
+            .task(key)
+            .and_then(|task| task.file.as_ref())
+            .filter(|file| file.definition.is_some())
+            .map_or_else(|| content_hash(task), |file| file.hash.clone())
+    }
+}
+
+/// Switches off `once` tasks whose slot was consumed and that no run of ours works on: the peer
+/// leaves them enabled and inert when it was down at their time (PROTOCOL §5).
+fn end_spent_once(document: &mut Document, now: i64, is_live: impl Fn(&str) -> bool) {
+    let spent: Vec<String> = document
+        .tasks()
+        .iter()
+        .filter_map(|entry| entry.task.as_ref())
+        .filter(|task| task.enabled && task.schedule.is_once() && !is_live(&task.id))
+        .filter(|task| {
+            let running = task.state.last_status == Some(crate::task::LastStatus::Running);
+            let consumed = task.state.last_scheduled_for.is_some_and(|last| {
+                Compiled::new(&task.schedule).is_ok_and(|schedule| schedule.yields(last))
+            });
+            consumed && !running
+        })
+        .map(|task| task.id.clone())
+        .collect();
+    for id in spent {
+        document.set_enabled(&id, false);
+        let patch = StatePatch { updated_at: Patch::Set(now), ..StatePatch::default() };
+        document.set_state(&id, &patch);
+    }
+}
+
+fn schedule_hash(enabled: bool, schedule: &Schedule) -> String {
+    let bytes = serde_json::to_vec(&(enabled, schedule)).unwrap_or_default();
+    loops::discover::hash(&bytes)
+}
