@@ -96,23 +96,21 @@ pub struct EngineOptions {
     pub watch: bool,
 }
 
-/// What the environment says about OpenCode; the settings and flags go before it.
+/// What flags and environment say about OpenCode.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OpenCodeEnvironment {
+    /// `--opencode`: a URL; goes before everything else.
+    pub flag: Option<String>,
     /// `OPENCODE_HOST`: a URL with its port.
     pub host: Option<String>,
     /// `OPENCODE_PORT`.
-    pub port: Option<u16>,
+    pub port: Option<String>,
     /// `OPENCODE_SERVER_PASSWORD`; never logged.
     pub password: Option<String>,
     /// `OPENCODE_SERVER_USERNAME`.
     pub username: Option<String>,
-    /// `--opencode` or `OPENCODE_BINARY`.
-    pub binary: Option<PathBuf>,
-    /// `PATH`, as the system spells it.
-    pub path: Option<String>,
-    /// `SHELL`: the login shell, asked once for its `PATH`.
-    pub login_shell: Option<PathBuf>,
+    /// Where the program may be, best first: `OPENCODE_BINARY`, `PATH`, the login shell's `PATH`.
+    pub binaries: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for OpenCodeEnvironment {
@@ -121,7 +119,7 @@ impl std::fmt::Debug for OpenCodeEnvironment {
             .field("host", &self.host)
             .field("port", &self.port)
             .field("password", &self.password.as_ref().map(|_| "(set)"))
-            .field("binary", &self.binary)
+            .field("binaries", &self.binaries)
             .finish_non_exhaustive()
     }
 }

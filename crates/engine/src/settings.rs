@@ -19,8 +19,8 @@ impl Default for ServerSettings {
 }
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    pub global: usize,
-    pub per_project: usize,
+    pub global: u32,
+    pub per_project: u32,
 }
 impl Default for RunSettings {
     fn default() -> Self {

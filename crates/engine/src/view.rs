@@ -3,7 +3,7 @@
 //! Every surface (tray, window, web page, command line) draws from these types alone, so that all
 //! of them tell one truth. On the wire: camelCase, wall times in ms since 1970, durations in ms.
 
-use crate::ledger::{Ask, Run, RunStatus, Step};
+use crate::ledger::{Ask, Run, Status, Step};
 use crate::loops::{Diagnostic, Scope};
 use crate::schedule::ClockChange;
 use crate::task::policy::Policy;
@@ -96,7 +96,7 @@ pub struct RunBar {
     /// The run.
     pub id: i64,
     /// How it ended.
-    pub status: RunStatus,
+    pub status: Status,
     /// When it began (or was due).
     pub at: i64,
     /// How long it took; `None` for what never ran.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RunStatus {
+pub enum Status {
     Claimed, Queued, Retrying, Running, Blocked,
     Succeeded, Failed, TimedOut, Cancelled, Lost,
     Skipped, Missed, Deduped, Superseded,
@@ -20,7 +20,7 @@ pub struct Run {
     pub id: i64, pub project_id: String, pub task_id: String, pub task_name: String, pub trigger: Trigger,
     #[serde(default, skip_serializing_if = "Option::is_none")] pub scheduled_for: Option<i64>,
     pub attempt: i64,
-    pub status: RunStatus,
+    pub status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")] pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")] pub started_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")] pub finished_at: Option<i64>,
@@ -32,9 +32,8 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")] pub cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")] pub answer: Option<String>,
     /// Folded rows: how many slots, and the first and last of them.
-    pub count: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")] pub first_slot: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")] pub last_slot: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")] pub count: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")] pub first_for: Option<i64>,
 }
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -57,4 +56,4 @@ pub enum AskKind { Permission, Question }
 #[serde(rename_all = "snake_case")]
 pub enum Answer { Once, Always, Reject, Text(String) }
 #[derive(Debug, Clone, Default)]
-pub struct RunFilter { pub project: Option<String>, pub task: Option<String>, pub status: Vec<RunStatus>, pub before: Option<i64>, pub limit: usize }
+pub struct RunFilter { pub project: Option<String>, pub task: Option<String>, pub status: Vec<Status>, pub before: Option<i64>, pub limit: usize }
