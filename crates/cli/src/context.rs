@@ -27,14 +27,12 @@ impl Context {
     pub fn new(
         environment: Environment,
         data: Option<&PathBuf>,
-        opencode: Option<PathBuf>,
+        opencode: Option<String>,
         json: bool,
         quiet: bool,
     ) -> Context {
         let mut environment = environment;
-        if opencode.is_some() {
-            environment.opencode.binary = opencode;
-        }
+        environment.opencode.flag = opencode;
         let out = Output {
             colour: environment.colour && !json,
             json,
@@ -72,13 +70,16 @@ impl Context {
     /// # Errors
     /// The data folder cannot be used.
     pub async fn open_with(&self, settings: Settings, watch: bool) -> Result<Engine, Failure> {
+        let mut opencode = self.environment.opencode.clone();
+        // Only what may start one asks the login shell, which can take its time.
+        opencode.binaries = self.environment.opencode_programs(watch).await;
         let options = EngineOptions {
             paths: self.paths.clone(),
             clock: Arc::new(SystemClock),
             settings,
             machine_zone: self.environment.zone.clone(),
             host_name: self.environment.host_name.clone(),
-            environment: self.environment.opencode.clone(),
+            environment: opencode,
             watch,
         };
         Engine::open(options).await.map_err(|error| {

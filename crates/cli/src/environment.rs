@@ -6,6 +6,11 @@ use loopkeeper_engine::Paths;
 use loopkeeper_engine::engine::OpenCodeEnvironment;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How long the login shell is waited for.
+const SHELL_TIME: Duration = Duration::from_secs(3);
 
 /// What this process was started with.
 #[derive(Debug, Clone)]
@@ -24,8 +29,11 @@ pub struct Environment {
     pub here: PathBuf,
     /// This program's file.
     pub program: PathBuf,
-    /// What is said about OpenCode.
+    /// What is said about OpenCode; its programs come from [`Environment::opencode_programs`].
     pub opencode: OpenCodeEnvironment,
+    opencode_binary: Option<PathBuf>,
+    program_folders: Vec<PathBuf>,
+    login_shell: Option<PathBuf>,
     /// The machine's zone (IANA name).
     pub zone: String,
     /// The machine's name.
@@ -84,14 +92,18 @@ impl Environment {
             runtime: path("XDG_RUNTIME_DIR"),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("loopkeeper")),
             opencode: OpenCodeEnvironment {
+                flag: None,
                 host: variable("OPENCODE_HOST"),
-                port: variable("OPENCODE_PORT").and_then(|port| port.parse().ok()),
+                port: variable("OPENCODE_PORT"),
                 password: variable("OPENCODE_SERVER_PASSWORD"),
                 username: variable("OPENCODE_SERVER_USERNAME"),
-                binary: path("OPENCODE_BINARY"),
-                path: variable("PATH"),
-                login_shell: path("SHELL"),
+                binaries: Vec::new(),
             },
+            opencode_binary: path("OPENCODE_BINARY"),
+            program_folders: path("PATH")
+                .map(|folders| std::env::split_paths(&folders).collect())
+                .unwrap_or_default(),
+            login_shell: path("SHELL"),
             zone: variable("TZ")
                 .and_then(|zone| zone.trim_start_matches(':').parse::<chrono_tz::Tz>().ok())
                 .map(|zone| zone.name().to_owned())
@@ -108,6 +120,23 @@ impl Environment {
         })
     }
 
+    /// Returns where the OpenCode program may be, best first: `OPENCODE_BINARY`, the `PATH`, and,
+    /// when it is in neither and `ask_shell` allows it, the login shell's `PATH` (3 s at most): a
+    /// desktop session has a short one.
+    pub async fn opencode_programs(&self, ask_shell: bool) -> Vec<PathBuf> {
+        let name = if cfg!(windows) { "opencode.exe" } else { "opencode" };
+        let mut found: Vec<PathBuf> = self.opencode_binary.clone().into_iter().collect();
+        let on_path = self.program_folders.iter().map(|folder| folder.join(name));
+        found.extend(on_path.filter(|file| file.is_file()));
+        if found.is_empty()
+            && ask_shell
+            && let Some(shell) = &self.login_shell
+        {
+            found.extend(told_by(shell).await);
+        }
+        found
+    }
+
     /// Names every folder that the engine may touch.
     pub fn paths(&self, data: Option<&PathBuf>) -> Paths {
         let data =
@@ -120,6 +149,18 @@ impl Environment {
             runtime: self.runtime.clone(),
         }
     }
+}
+
+/// Asks a login shell where `opencode` is.
+async fn told_by(shell: &std::path::Path) -> Option<PathBuf> {
+    let mut command = tokio::process::Command::new(shell);
+    command.args(["-l", "-c", "command -v opencode"]).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = tokio::time::timeout(SHELL_TIME, command.kill_on_drop(true).output()).await;
+    let output = output.ok()?.ok()?;
+    // What a profile prints comes before the answer.
+    let text = String::from_utf8(output.stdout).ok()?;
+    let file = PathBuf::from(text.lines().next_back()?.trim());
+    (file.is_absolute() && file.is_file()).then_some(file)
 }
 
 fn absolute(path: PathBuf, here: &std::path::Path) -> PathBuf {

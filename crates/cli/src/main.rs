@@ -29,9 +29,10 @@ struct Cli {
     /// The data folder [default: $OPENCHAMBER_DATA_DIR, else ~/.config/openchamber]
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The OpenCode program to start [default: settings, $OPENCODE_BINARY, PATH]
-    #[arg(long, global = true, value_name = "FILE")]
-    opencode: Option<PathBuf>,
+    /// A running OpenCode server [default: settings, $OPENCODE_HOST, $OPENCODE_PORT, else one is
+    /// started]
+    #[arg(long, global = true, value_name = "URL")]
+    opencode: Option<String>,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeZone as _};
 use chrono_tz::Tz;
-use loopkeeper_engine::ledger::{Run, RunStatus};
+use loopkeeper_engine::ledger::{Run, Status};
 use loopkeeper_engine::view::Condition;
 use serde::Serialize;
 use std::io::Write as _;
@@ -138,12 +138,12 @@ impl Output {
     }
 
     /// Says the state of a run.
-    pub fn status(&self, status: RunStatus) -> String {
+    pub fn status(&self, status: Status) -> String {
         let ink = match status {
-            RunStatus::Succeeded => Ink::Good,
-            RunStatus::Failed | RunStatus::TimedOut | RunStatus::Lost => Ink::Bad,
-            RunStatus::Blocked | RunStatus::Cancelled | RunStatus::Missed => Ink::Warn,
-            RunStatus::Skipped | RunStatus::Deduped | RunStatus::Superseded => Ink::Dim,
+            Status::Succeeded => Ink::Good,
+            Status::Failed | Status::TimedOut | Status::Lost => Ink::Bad,
+            Status::Blocked | Status::Cancelled | Status::Missed => Ink::Warn,
+            Status::Skipped | Status::Deduped | Status::Superseded => Ink::Dim,
             _ => Ink::Bold,
         };
         self.ink(ink, &word(&status))
@@ -173,7 +173,7 @@ impl Output {
             line.push_str(&format!("  {}", duration(ms)));
         }
         if let Some(reason) = &run.reason {
-            line.push_str(&format!("  ({})", reason.replace('_', " ")));
+            line.push_str(&format!("  ({})", word(reason).replace('_', " ")));
         }
         if let Some(error) = &run.error {
             line.push_str(&format!("  {}", first_line(error)));

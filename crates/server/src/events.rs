@@ -21,7 +21,7 @@ use futures_util::stream::{self, Stream};
 use loopkeeper_engine::clock::{Clock as _, SystemClock};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::event::{Event, EventBus, EventKind};
-use loopkeeper_engine::ledger::{Run, RunStatus};
+use loopkeeper_engine::ledger::{Run, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
@@ -101,7 +101,9 @@ impl<T: JsonSchema> OperationOutput for EventStream<T> {
 
 fn answer<T>(frames: impl Stream<Item = Frame> + Send + 'static) -> EventStream<T> {
     let frames = futures_util::StreamExt::map(frames, Ok::<_, Infallible>);
-    let keep = KeepAlive::new().interval(Duration::from_secs(15));
+    // A named frame, since a page cannot see comments, and wants to know that the line is alive.
+    let ping = Frame::default().event("ping").data("{}");
+    let keep = KeepAlive::new().interval(Duration::from_secs(15)).event(ping);
     EventStream(Sse::new(frames).keep_alive(keep).into_response(), std::marker::PhantomData)
 }
 
@@ -209,9 +211,12 @@ pub(crate) async fn seed_stream(State(engine): State<Engine>) -> EventStream<See
         Some((event, state))
     });
     let frames = futures_util::StreamExt::chain(first, rest);
-    answer(futures_util::StreamExt::map(frames, |event| {
-        Frame::default().data(serde_json::to_string(&event).unwrap_or_default())
-    }))
+    // Its heartbeats are frames of its own; nothing else is sent.
+    let frames = futures_util::StreamExt::map(frames, |event| {
+        let data = serde_json::to_string(&event).unwrap_or_default();
+        Ok::<_, Infallible>(Frame::default().data(data))
+    });
+    EventStream(Sse::new(frames).into_response(), std::marker::PhantomData)
 }
 
 struct Seed {
@@ -251,15 +256,15 @@ struct Told(HashMap<i64, bool>);
 impl Told {
     fn translate(&mut self, run: &Run, at: i64) -> Option<SeedEvent> {
         let status = match run.status {
-            RunStatus::Running | RunStatus::Blocked => {
+            Status::Running | Status::Blocked => {
                 let with_session = run.session_id.is_some();
                 if self.0.insert(run.id, with_session) == Some(with_session) {
                     return None;
                 }
                 SeedStatus::Running
             }
-            RunStatus::Succeeded => SeedStatus::Success,
-            RunStatus::Failed | RunStatus::TimedOut | RunStatus::Cancelled | RunStatus::Lost => {
+            Status::Succeeded => SeedStatus::Success,
+            Status::Failed | Status::TimedOut | Status::Cancelled | Status::Lost => {
                 SeedStatus::Error
             }
             _ => return None,
@@ -288,10 +293,10 @@ mod tests {
     use loopkeeper_engine::ledger::Trigger;
     use std::pin::pin;
 
-    fn run(status: RunStatus, session: Option<&str>) -> Run {
+    fn run(status: Status, session: Option<&str>) -> Run {
         serde_json::from_value(serde_json::json!({
             "id": 3, "projectId": "p", "taskId": "t", "taskName": "t", "trigger": Trigger::Manual,
-            "attempt": 1, "status": status, "startedAt": 10, "count": 1, "sessionId": session,
+            "attempt": 1, "status": status, "startedAt": 10, "createdAt": 9, "sessionId": session,
         }))
         .expect("a row")
     }
@@ -364,22 +369,18 @@ mod tests {
             r#"{"type":"openchamber:event-stream-ready","properties":{"connectedAt":5}}"#
         );
         let mut told = Told::default();
-        let running = told.translate(&run(RunStatus::Running, Some("ses_1")), 11);
+        let running = told.translate(&run(Status::Running, Some("ses_1")), 11);
         assert_eq!(
             serde_json::to_string(&running).expect("JSON"),
             r#"{"type":"openchamber:scheduled-task-ran","properties":{"projectId":"p","taskId":"t","ranAt":10,"status":"running","sessionId":"ses_1"}}"#
         );
-        assert_eq!(
-            told.translate(&run(RunStatus::Blocked, Some("ses_1")), 12),
-            None,
-            "told before"
-        );
-        let ended = told.translate(&run(RunStatus::TimedOut, Some("ses_1")), 13);
+        assert_eq!(told.translate(&run(Status::Blocked, Some("ses_1")), 12), None, "told before");
+        let ended = told.translate(&run(Status::TimedOut, Some("ses_1")), 13);
         assert!(matches!(
             ended,
             Some(SeedEvent::Ran { status: SeedStatus::Error, ran_at: 13, .. })
         ));
-        assert_eq!(told.translate(&run(RunStatus::Skipped, None), 14), None, "it never ran");
+        assert_eq!(told.translate(&run(Status::Skipped, None), 14), None, "it never ran");
         assert!(told.0.is_empty(), "nothing is kept of runs that ended");
     }
 }

@@ -58,8 +58,8 @@ struct World {
     now: i64,
     host: String,
     pause: Option<PauseView>,
-    global: usize,
-    per_project: usize,
+    global: u32,
+    per_project: u32,
 }
 
 pub async fn run(args: Args, context: &Context) -> Outcome {
@@ -276,7 +276,7 @@ fn collisions(mut rows: Vec<Row>, world: &World) -> Vec<Row> {
             .filter(|row| row.verdict == "run")
             .map(|row| (row.task_name.clone(), row.project_id.clone()))
             .collect();
-        let (mut ahead, mut ahead_here) = (0, HashMap::<String, usize>::new());
+        let (mut ahead, mut ahead_here) = (0, HashMap::<String, u32>::new());
         for row in group.iter_mut().filter(|row| row.verdict == "run") {
             if running.len() > 1 {
                 let mut others = running.clone();

@@ -5,7 +5,7 @@ use crate::failure::{DONE, FAILED, Outcome};
 use crate::find::{self, Which};
 use crate::output::{Ink, duration, word};
 use loopkeeper_engine::engine::{Engine, EngineError, WaitFor};
-use loopkeeper_engine::ledger::{Run, RunFilter, RunStatus};
+use loopkeeper_engine::ledger::{Run, RunFilter, Status};
 use loopkeeper_engine::view::{RunAnswer, TaskSummary};
 use serde_json::json;
 use std::time::Duration;
@@ -17,13 +17,8 @@ pub struct Args {
 }
 
 /// The states in which a run can still be stopped.
-const OPEN: [RunStatus; 5] = [
-    RunStatus::Claimed,
-    RunStatus::Queued,
-    RunStatus::Retrying,
-    RunStatus::Running,
-    RunStatus::Blocked,
-];
+const OPEN: [Status; 5] =
+    [Status::Claimed, Status::Queued, Status::Retrying, Status::Running, Status::Blocked];
 
 pub async fn run(args: Args, context: &Context) -> Outcome {
     let engine = context.open(true).await?;
@@ -99,7 +94,7 @@ async fn progress(
     let elapsed = duration(context.now() - began);
     let state = match open_run(engine, task).await {
         _ if stopping => "stopping".to_owned(),
-        Some(run) if run.status == RunStatus::Blocked => {
+        Some(run) if run.status == Status::Blocked => {
             format!("waits for you: loopkeeper answer {}", run.id)
         }
         Some(run) => word(&run.status),

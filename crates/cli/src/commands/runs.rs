@@ -3,8 +3,8 @@
 use crate::context::Context;
 use crate::failure::{DONE, Failure, Outcome};
 use crate::find::{self, Place, Which, project};
-use crate::output::{Ink, duration, first_line};
-use loopkeeper_engine::ledger::{RunFilter, RunStatus};
+use crate::output::{Ink, duration, first_line, word};
+use loopkeeper_engine::ledger::{RunFilter, Status};
 use loopkeeper_engine::view::RunView;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub struct Args {
     task: Option<String>,
     /// Only these, as failed,timed_out
     #[arg(long, value_delimiter = ',', value_parser = status)]
-    status: Vec<RunStatus>,
+    status: Vec<Status>,
     /// How many
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -41,7 +41,7 @@ enum One {
     },
 }
 
-fn status(word: &str) -> Result<RunStatus, String> {
+fn status(word: &str) -> Result<Status, String> {
     serde_json::from_value(Value::String(word.to_owned())).map_err(|_| {
         "write some of claimed queued retrying running blocked succeeded failed timed_out cancelled lost \
          skipped missed deduped superseded"
@@ -94,27 +94,26 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         return Ok(DONE);
     }
     let out = &context.out;
-    let table: Vec<Vec<String>> = rows
-        .iter()
-        .map(|run| {
-            let at = run.started_at.or(run.scheduled_for).or(run.first_slot);
-            let why = run
-                .error
-                .as_deref()
-                .map(first_line)
-                .map(str::to_owned)
-                .or_else(|| run.reason.as_ref().map(|reason| reason.replace('_', " ")));
-            let times = if run.count > 1 { format!("{} slots", run.count) } else { String::new() };
-            vec![
-                run.id.to_string(),
-                at.map_or_else(String::new, |at| out.at(at)),
-                run.task_name.clone(),
-                out.status(run.status),
-                run.duration_ms.map_or(times, duration),
-                why.unwrap_or_default(),
-            ]
-        })
-        .collect();
+    let table: Vec<Vec<String>> =
+        rows.iter()
+            .map(|run| {
+                let at = run.started_at.or(run.scheduled_for).or(run.first_for);
+                let why =
+                    run.error.as_deref().map(first_line).map(str::to_owned).or_else(|| {
+                        run.reason.as_ref().map(|reason| word(reason).replace('_', " "))
+                    });
+                let slots = run.count.filter(|count| *count > 1);
+                let times = slots.map_or_else(String::new, |count| format!("{count} slots"));
+                vec![
+                    run.id.to_string(),
+                    at.map_or_else(String::new, |at| out.at(at)),
+                    run.task_name.clone(),
+                    out.status(run.status),
+                    run.duration_ms.map_or(times, duration),
+                    why.unwrap_or_default(),
+                ]
+            })
+            .collect();
     out.table(&["RUN", "AT", "TASK", "STATUS", "TOOK", "WHY"], &table);
     Ok(DONE)
 }
@@ -128,7 +127,7 @@ fn show(view: &RunView, context: &Context) {
         }
     };
     fact("run", Some(run.id.to_string()));
-    fact("trigger", Some(crate::output::word(&run.trigger).replace('_', " ")));
+    fact("trigger", Some(word(&run.trigger).replace('_', " ")));
     fact("due", run.scheduled_for.map(|at| out.at(at)));
     fact("session", run.session_id.clone());
     fact("tokens", run.tokens.map(|tokens| format!("{} in, {} out", tokens.input, tokens.output)));

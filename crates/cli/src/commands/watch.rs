@@ -5,7 +5,7 @@ use crate::failure::{DONE, Outcome};
 use crate::output::{Ink, away, first_line};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::event::{Event, EventKind};
-use loopkeeper_engine::ledger::RunStatus;
+use loopkeeper_engine::ledger::Status;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -51,7 +51,7 @@ pub async fn tell(context: &Context, engine: &Engine, event: &Event, ends_only: 
         let Ok(view) = engine.run(run).await else { return };
         let is_open = matches!(
             view.run.status,
-            RunStatus::Claimed | RunStatus::Queued | RunStatus::Retrying | RunStatus::Running
+            Status::Claimed | Status::Queued | Status::Retrying | Status::Running
         );
         if ends_only && is_open {
             return;

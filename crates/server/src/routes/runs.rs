@@ -8,7 +8,7 @@ use aide::axum::routing::{get_with, post_with};
 use axum::Json;
 use axum::extract::State;
 use loopkeeper_engine::engine::Engine;
-use loopkeeper_engine::ledger::{Answer as Reply, Run, RunFilter, RunStatus};
+use loopkeeper_engine::ledger::{Answer as Reply, Run, RunFilter, Status};
 use loopkeeper_engine::view::RunView;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,7 +64,7 @@ impl Which {
     }
 }
 
-fn status(word: &str) -> Result<RunStatus, ApiError> {
+fn status(word: &str) -> Result<Status, ApiError> {
     serde_json::from_value(serde_json::Value::String(word.to_owned())).map_err(|_| {
         ApiError::invalid(format!("`{word}` is no status of a run")).hint(
             "write one of claimed queued retrying running blocked succeeded failed timed_out \
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn filters_are_read_or_refused() {
         let filter = which("failed, timed_out,", None).filter().expect("known statuses");
-        assert_eq!(filter.status, [RunStatus::Failed, RunStatus::TimedOut]);
+        assert_eq!(filter.status, [Status::Failed, Status::TimedOut]);
         assert_eq!(filter.limit, 50, "a page is 50 rows unless asked");
         let wrong = which("broken", None).filter().expect_err("no such status");
         assert_eq!(wrong.status, 400);
