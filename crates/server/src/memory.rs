@@ -11,6 +11,7 @@ const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Asks the router in memory: `path` as in an address (`/api/runs?limit=5`), percent-encoded.
 ///
+/// `if_match` is the entity tag that a save names.
 /// Returns the status and the JSON body (`null` where there is none). Streams are not for this:
 /// a host without a socket listens to [`loopkeeper_engine::event::EventBus`] itself.
 pub async fn call(
@@ -18,6 +19,7 @@ pub async fn call(
     method: &str,
     path: &str,
     body: Option<&Value>,
+    if_match: Option<&str>,
 ) -> (StatusCode, Value) {
     let bad =
         |message: String| (StatusCode::BAD_REQUEST, json!({ "error": message, "code": "invalid" }));
@@ -25,6 +27,9 @@ pub async fn call(
         return bad("event streams are not answered in memory".to_owned());
     }
     let mut request = Request::builder().method(method).uri(path);
+    if let Some(etag) = if_match {
+        request = request.header(header::IF_MATCH, etag);
+    }
     let body = match body {
         Some(body) => {
             request = request.header(header::CONTENT_TYPE, "application/json");
