@@ -75,11 +75,12 @@ fn until(length: PauseFor, now: i64, zone: Tz) -> Option<i64> {
             let today = DateTime::from_timestamp_millis(now)?.with_timezone(&zone).date_naive();
             let midnight = today.checked_add_days(Days::new(1))?.and_hms_opt(0, 0, 0)?;
             // Some zones have no midnight on the day of a clock change: the first time after it.
-            (0..=24).find_map(|hours| {
-                let time = midnight.checked_add_signed(TimeDelta::hours(hours))?;
-                zone.from_local_datetime(&time).earliest()
-            })
-            .map(|time| time.timestamp_millis())
+            (0..=24)
+                .find_map(|hours| {
+                    let time = midnight.checked_add_signed(TimeDelta::hours(hours))?;
+                    zone.from_local_datetime(&time).earliest()
+                })
+                .map(|time| time.timestamp_millis())
         }
         PauseFor::Resumed => None,
     }

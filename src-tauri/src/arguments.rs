@@ -62,9 +62,7 @@ impl Arguments {
                 // What the desktop's session manager may add is none of ours to refuse.
                 (other, _) if other.starts_with("--gapplication") => {}
                 (other, _) => {
-                    return Err(format!(
-                        "{other} is no argument: see loopkeeper-desktop --help"
-                    ));
+                    return Err(format!("{other} is no argument: see loopkeeper-desktop --help"));
                 }
             }
         }

@@ -347,9 +347,7 @@ impl Desktop {
     async fn stay_awake(&self, engine: &Engine, overview: &Overview) {
         let wished = async {
             let settings = engine.settings().await.ok()?;
-            settings.pointer("/settings/desktop/keep_awake")
-                .or_else(|| settings.pointer("/desktop/keep_awake"))?
-                .as_bool()
+            settings.pointer("/settings/desktop/keep_awake")?.as_bool()
         };
         let wanted = !overview.running.is_empty() && wished.await.unwrap_or(false);
         let holds = lock(&self.awake).is_some();
@@ -412,7 +410,6 @@ impl Desktop {
     /// Looks closely at what may be told: it may be over, or nobody may want to hear it.
     async fn note(&self, subject: &Subject) -> Option<Note> {
         let Running { engine, .. } = self.running()?;
-        let run = async |id: i64| engine.run(id).await.ok().map(|view| view.run);
         match subject {
             Subject::Need { id, kind } => {
                 let needs = engine.overview().await.ok()?.needs_you;
@@ -422,7 +419,7 @@ impl Desktop {
                         let wish = self.wish(need.project_id.as_deref(), need.task_id.as_deref());
                         if wish.await != Notify::Never
                             && let Some(id) = need.run_id
-                            && let Some(row) = run(id).await
+                            && let Some(row) = row(&engine, id).await
                         {
                             rows.push(row);
                         }
@@ -434,11 +431,11 @@ impl Desktop {
                 notes::of_need(&need, wish)
             }
             Subject::Recovered(id) => {
-                let run = run(*id).await?;
+                let run = row(&engine, *id).await?;
                 notes::of_recovery(&run, self.wish_of(&run).await)
             }
             Subject::Ended(id) => {
-                let run = run(*id).await?;
+                let run = row(&engine, *id).await?;
                 notes::of_success(&run, self.wish_of(&run).await)
             }
         }
@@ -480,6 +477,10 @@ impl Desktop {
         }
         self.app.exit(0);
     }
+}
+
+async fn row(engine: &Engine, id: i64) -> Option<loopkeeper_engine::ledger::Run> {
+    engine.run(id).await.ok().map(|view| view.run)
 }
 
 /// Returns awake time in ms: notifications are counted in time that somebody could see them.

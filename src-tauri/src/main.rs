@@ -141,10 +141,9 @@ fn single_instance(environment: &Environment) -> tauri::plugin::TauriPlugin<taur
 
 /// Opens the window after all when nobody shows the tray icon.
 async fn show_without_tray(desktop: Arc<Desktop>) {
-    let shown = async || tokio::task::spawn_blocking(platform::tray_is_shown).await;
     let mut waited = Duration::ZERO;
     while waited < TRAY_PATIENCE {
-        if matches!(shown().await, Ok(true)) && desktop.warnings().is_empty() {
+        if tray_is_shown().await && desktop.warnings().is_empty() {
             return;
         }
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -153,10 +152,14 @@ async fn show_without_tray(desktop: Arc<Desktop>) {
     desktop.warn(NO_TRAY.to_owned());
     desktop.open(None);
     // It may still come, hours later.
-    while !matches!(shown().await, Ok(true)) {
+    while !tray_is_shown().await {
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
     desktop.unwarn(NO_TRAY);
+}
+
+async fn tray_is_shown() -> bool {
+    matches!(tokio::task::spawn_blocking(platform::tray_is_shown).await, Ok(true))
 }
 
 /// Ends with the session: the system asks by a signal.

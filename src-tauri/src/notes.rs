@@ -171,8 +171,7 @@ pub fn of_need(need: &Need, wish: Notify) -> Option<Note> {
             body = format!("{body}\nand {} more", open.len() - 1);
         }
         if let (AskKind::Permission, Some(run)) = (first.kind, need.run_id) {
-            let answer =
-                |reply| Action::Answer { run, ask: first.id.clone(), reply };
+            let answer = |reply| Action::Answer { run, ask: first.id.clone(), reply };
             buttons.push(("Allow once".to_owned(), answer(Reply::Once)));
             buttons.push(("Deny".to_owned(), answer(Reply::Deny)));
         }
@@ -317,8 +316,10 @@ mod tests {
     #[test]
     fn a_persist_error_says_what_ran_what_was_not_written_and_what_that_means() {
         let note = of_need(
-            &need(json!({ "kind": "persist_error", "text": "digest ran and ended as succeeded, but \
-                that could not be written: /d/p.json: disk full", "help": "Nothing runs twice." })),
+            &need(
+                json!({ "kind": "persist_error", "text": "digest ran and ended as succeeded, but \
+                that could not be written: /d/p.json: disk full", "help": "Nothing runs twice." }),
+            ),
             Notify::Failure,
         )
         .expect("a warning");

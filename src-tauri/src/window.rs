@@ -86,9 +86,8 @@ impl Window {
             window.show()?;
             return window.set_focus();
         }
-        let page = place.map_or_else(|| "index.html".into(), |place| {
-            format!("index.html{}", place.hash())
-        });
+        let page = place
+            .map_or_else(|| "index.html".into(), |place| format!("index.html{}", place.hash()));
         self.build(app, page)
     }
 
@@ -100,7 +99,8 @@ impl Window {
             .visible(false)
             // Nothing but the program's own page is ever shown.
             .on_navigation(|url| {
-                matches!(url.scheme(), "tauri") || url.host_str() == Some("tauri.localhost")
+                matches!(url.scheme(), "tauri")
+                    || url.host_str() == Some("tauri.localhost")
                     || (cfg!(debug_assertions) && url.host_str() == Some("localhost"))
             })
             .build()?;

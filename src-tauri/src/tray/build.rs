@@ -169,9 +169,8 @@ fn need(need: &Need) -> Item {
 }
 
 fn answers(run: i64, ask: &Ask) -> Vec<Item> {
-    let answer = |label: &str, reply| {
-        Item::act(label, Action::Answer { run, ask: ask.id.clone(), reply })
-    };
+    let answer =
+        |label: &str, reply| Item::act(label, Action::Answer { run, ask: ask.id.clone(), reply });
     let mut items = vec![Item::Text(line(&ask.text, SENTENCE))];
     match ask.kind {
         AskKind::Permission => {
@@ -180,9 +179,10 @@ fn answers(run: i64, ask: &Ask) -> Vec<Item> {
         }
         AskKind::Question => {
             let options = ask.options.iter().take(FEW);
-            items.extend(options.map(|option| {
-                answer(&line(option, SENTENCE), Reply::Option(option.clone()))
-            }));
+            items.extend(
+                options
+                    .map(|option| answer(&line(option, SENTENCE), Reply::Option(option.clone()))),
+            );
         }
     }
     items
@@ -250,9 +250,7 @@ fn task(summary: &TaskSummary, ambiguous: bool, facts: &Facts<'_>) -> Item {
     let mut items = vec![Item::act("Open", Action::Open(Some(place)))];
     items.push(match &summary.open_run {
         Some(run) => Item::act("Stop", Action::Stop(run.id)),
-        None => {
-            Item::act("Run now", Action::Run { project: project.clone(), task: id.clone() })
-        }
+        None => Item::act("Run now", Action::Run { project: project.clone(), task: id.clone() }),
     });
     if summary.condition == Condition::AutoPaused {
         let action = Action::ResumeTask { project: project.clone(), task: id.clone() };

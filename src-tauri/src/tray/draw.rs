@@ -102,7 +102,9 @@ impl Tray {
     fn line(&self, item: &Item) -> tauri::Result<Line> {
         let app = &self.app;
         Ok(match item {
-            Item::Text(label) => Line::Text(MenuItem::new(app, literal(label), false, None::<&str>)?),
+            Item::Text(label) => {
+                Line::Text(MenuItem::new(app, literal(label), false, None::<&str>)?)
+            }
             Item::Do { label, action } => {
                 Line::Text(MenuItem::with_id(app, id(action), literal(label), true, None::<&str>)?)
             }

@@ -94,8 +94,14 @@ fn without_tasks_it_says_what_to_do() {
     assert_eq!(
         labels(&menu.items),
         [
-            "No tasks yet: open Loopkeeper and add a project", "-", "Tasks…", "Pause", "-",
-            "Open Loopkeeper", "Start at login", "Quit",
+            "No tasks yet: open Loopkeeper and add a project",
+            "-",
+            "Tasks…",
+            "Pause",
+            "-",
+            "Open Loopkeeper",
+            "Start at login",
+            "Quit",
         ],
         "an empty start is no dead end"
     );
@@ -152,8 +158,14 @@ fn labels_are_literal_and_short() {
 
 #[test]
 fn equal_names_say_their_project() {
-    let tasks = [task(0, json!({ "name": "audit" })), task(1, json!({ "name": "audit",
-        "projectLabel": "beta" }))];
+    let tasks = [
+        task(0, json!({ "name": "audit" })),
+        task(
+            1,
+            json!({ "name": "audit",
+        "projectLabel": "beta" }),
+        ),
+    ];
     let menu = menu(&overview(2, json!({})), &tasks);
     assert_eq!(
         labels(inside(&menu.items, "Tasks")),

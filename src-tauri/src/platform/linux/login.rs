@@ -105,9 +105,9 @@ fn program(text: &str) -> Option<PathBuf> {
 }
 
 fn is_on(text: &str) -> bool {
-    !text.lines().any(|line| {
-        matches!(line.trim(), "Hidden=true" | "X-GNOME-Autostart-enabled=false")
-    })
+    !text
+        .lines()
+        .any(|line| matches!(line.trim(), "Hidden=true" | "X-GNOME-Autostart-enabled=false"))
 }
 
 #[cfg(test)]

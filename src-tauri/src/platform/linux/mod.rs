@@ -15,10 +15,8 @@ pub const TEMPLATE_ICONS: bool = false;
 pub fn tray_is_shown() -> bool {
     let Ok(bus) = zbus::blocking::Connection::session() else { return false };
     let Ok(proxy) = zbus::blocking::fdo::DBusProxy::new(&bus) else { return false };
-    ["org.kde.StatusNotifierWatcher"]
-        .into_iter()
-        .filter_map(|name| name.try_into().ok())
-        .any(|name| proxy.name_has_owner(name).unwrap_or(false))
+    zbus::names::BusName::try_from("org.kde.StatusNotifierWatcher")
+        .is_ok_and(|name| proxy.name_has_owner(name).unwrap_or(false))
 }
 
 /// Hands free memory of the heap back to the system, which the allocator would keep.

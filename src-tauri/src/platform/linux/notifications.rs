@@ -47,10 +47,8 @@ impl Notifier {
         let can: Vec<String> = proxy.call("GetCapabilities", &())?;
         let has = |what: &str| can.iter().any(|can| can == what);
         let body = if has("body-markup") { escaped(&note.body) } else { note.body.clone() };
-        let mut keys = HashMap::from([(
-            "default".to_owned(),
-            Action::Open(Some(note.place.clone())),
-        )]);
+        let mut keys =
+            HashMap::from([("default".to_owned(), Action::Open(Some(note.place.clone())))]);
         let mut actions = vec!["default".to_owned(), "Open".to_owned()];
         for (number, (label, action)) in note.buttons.iter().enumerate() {
             let key = format!("button-{number}");
