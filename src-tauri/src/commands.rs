@@ -35,7 +35,7 @@ pub async fn api(
         return Ok(Reply { status: 503, body });
     };
     let (status, mut body) =
-        loopkeeper_server::call(&router, &method, &path, body.as_ref(), if_match.as_deref()).await;
+        loopkeeper_server::call_matching(&router, &method, &path, body.as_ref(), if_match.as_deref()).await;
     // What is wrong with the desktop itself stands beside what is wrong with the whole.
     if method == "GET"
         && path.split('?').next() == Some("/api/overview")

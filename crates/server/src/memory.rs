@@ -11,10 +11,19 @@ const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Asks the router in memory: `path` as in an address (`/api/runs?limit=5`), percent-encoded.
 ///
-/// `if_match` is the entity tag that a save names.
 /// Returns the status and the JSON body (`null` where there is none). Streams are not for this:
 /// a host without a socket listens to [`loopkeeper_engine::event::EventBus`] itself.
 pub async fn call(
+    router: &Router,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> (StatusCode, Value) {
+    call_matching(router, method, path, body, None).await
+}
+
+/// Asks as [`call`] does, with the entity tag that a save has to name.
+pub async fn call_matching(
     router: &Router,
     method: &str,
     path: &str,
@@ -27,8 +36,8 @@ pub async fn call(
         return bad("event streams are not answered in memory".to_owned());
     }
     let mut request = Request::builder().method(method).uri(path);
-    if let Some(etag) = if_match {
-        request = request.header(header::IF_MATCH, etag);
+    if let Some(tag) = if_match {
+        request = request.header(header::IF_MATCH, tag);
     }
     let body = match body {
         Some(body) => {

@@ -7,7 +7,6 @@ use crate::output::{Ink, away};
 use crate::schedule::{When, instant};
 use chrono_tz::Tz;
 use loopkeeper_engine::engine::{EngineError, preview_schedule};
-use loopkeeper_engine::schedule::ClockChange;
 use loopkeeper_engine::task::Schedule;
 use serde_json::json;
 
@@ -53,7 +52,8 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     ));
     let zone: Tz = preview.timezone.parse().unwrap_or(context.out.zone);
     for next in &preview.next {
-        let change = next.clock_change.map_or("", said);
+        let change =
+            next.clock_change.as_ref().map_or_else(String::new, |change| format!("  {change}"));
         context.out.line(format!(
             "{}  ({}){change}",
             context.out.at_zone(next.at, zone),
@@ -85,12 +85,4 @@ async fn schedule(args: &Args, context: &Context) -> Result<Schedule, Failure> {
         Some(zone) => schedule.with_timezone(zone.clone()),
         None => schedule,
     })
-}
-
-/// Says what a clock change does to an occurrence.
-pub fn said(change: ClockChange) -> &'static str {
-    match change {
-        ClockChange::MovedForward => "  clock change: moved forward, its wall time does not exist",
-        ClockChange::FirstOfTwo => "  clock change: the first of two, its wall time comes twice",
-    }
 }

@@ -1,6 +1,5 @@
 //! `plan`: every coming occurrence of all tasks, and what would become of it.
 
-use super::next::said;
 use crate::context::Context;
 use crate::failure::{DONE, Failure, Outcome};
 use crate::find::{Place, project};
@@ -158,7 +157,7 @@ fn occur(
             if into.len() >= room {
                 return Ok(true);
             }
-            into.push((next.at, next.clock_change));
+            into.push((next.at, next.clock_change.clone()));
         }
         match batch.last() {
             Some(last) if batch.len() == 1_000 => after = last.at,
@@ -204,7 +203,7 @@ fn judge(
             task_name: summary.name.clone(),
             verdict,
             notes,
-            clock_change: *change,
+            clock_change: change.clone(),
             collides: Vec::new(),
         }
     });
@@ -318,7 +317,7 @@ fn print(context: &Context, rows: &[Row]) {
                 other => out.ink(Ink::Warn, &other.replace('_', " ")),
             };
             let mut notes = row.notes.clone();
-            notes.extend(row.clock_change.map(|change| said(change).trim().to_owned()));
+            notes.extend(row.clock_change.as_ref().map(ToString::to_string));
             if !row.collides.is_empty() {
                 let (first, rest) =
                     (row.collides.iter().take(3), row.collides.len().saturating_sub(3));

@@ -180,10 +180,10 @@ mod tests {
         let id = async |Segments(path): Segments<TaskPath>| path.task_id;
         let routes = Router::new().route("/api/projects/{projectId}/tasks/{taskId}", get(id));
         let path = "/api/projects/p/tasks/loop%3Aproject%3A%D0%9D%D0%B0%D0%B7%D0%B2%D0%B0%20%F0%9F%99%82%3A%20x%2Fy";
-        let (status, answer) = crate::call(&routes, "GET", path, None, None).await;
+        let (status, answer) = crate::call(&routes, "GET", path, None).await;
         assert_eq!(status, 200, "a slash within an id is no end of the segment");
         assert_eq!(answer, "loop:project:Назва 🙂: x/y");
-        let (status, answer) = crate::call(&routes, "GET", "/api/projects/p/tasks/%FF", None, None).await;
+        let (status, answer) = crate::call(&routes, "GET", "/api/projects/p/tasks/%FF", None).await;
         assert_eq!((status.as_u16(), &answer["code"]), (400, &serde_json::json!("invalid")));
     }
 
@@ -194,9 +194,9 @@ mod tests {
             .method_not_allowed_fallback(wrong_method)
             .fallback(unknown)
             .layer(map_response(no_store));
-        let (status, answer) = crate::call(&routes, "GET", "/api/nothing", None, None).await;
+        let (status, answer) = crate::call(&routes, "GET", "/api/nothing", None).await;
         assert_eq!((status.as_u16(), &answer["code"]), (404, &serde_json::json!("not_found")));
-        let (status, answer) = crate::call(&routes, "PUT", "/api/runs", None, None).await;
+        let (status, answer) = crate::call(&routes, "PUT", "/api/runs", None).await;
         assert_eq!(
             (status.as_u16(), &answer["code"]),
             (405, &serde_json::json!("method_not_allowed"))
