@@ -1,4 +1,14 @@
-//! Virtual time for tests.
+//! Virtual time, and whole engines in it, for tests.
+
+#[cfg(unix)]
+mod host;
+mod scene;
+mod test_clock;
+
+#[cfg(unix)]
+pub use host::Host;
+pub use scene::{Scene, instant};
+pub use test_clock::TestClock;
 
 use crate::clock::Clock;
 use std::sync::{Mutex, PoisonError};

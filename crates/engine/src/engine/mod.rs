@@ -14,11 +14,15 @@ mod runs;
 mod schedules;
 mod summaries;
 mod tasks;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod timeline;
 mod types;
 mod watching;
 
 pub use schedules::{check_loop, preview_schedule};
+#[cfg(any(test, feature = "testing"))]
+pub use testing::Seat;
 pub use types::{EngineError, EngineOptions, OpenCodeEnvironment, Result, Upserted, WaitFor};
 
 use crate::event::{EventBus, EventKind};
@@ -31,6 +35,7 @@ use crate::task::TaskKey;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio_util::sync::CancellationToken;
 
 /// A cheap handle on the engine; clones are the same engine.
 #[derive(Debug, Clone)]
@@ -60,25 +65,35 @@ impl Engine {
     /// # Errors
     /// `Unavailable` when the folder or the ledger cannot be used, with the way out.
     pub async fn open(options: EngineOptions) -> Result<Engine> {
+        let me = ProcessId::current().clone();
+        Engine::open_as(options, me, |folder| folder, CancellationToken::new()).await
+    }
+
+    /// Opens as a process; `place` has the last word on the shared folder, and `cut` ends everything
+    /// at once, as a kill does.
+    async fn open_as(
+        options: EngineOptions,
+        me: ProcessId,
+        place: impl FnOnce(Folder) -> Folder,
+        cut: CancellationToken,
+    ) -> Result<Engine> {
         let EngineOptions { paths, clock, settings, machine_zone, host_name, environment, watch } =
             options;
         let own = paths.own();
         let (at, time) = (own.clone(), Arc::clone(&clock));
-        let opened = tokio::task::spawn_blocking(move || {
-            Ledger::open(&at, ProcessId::current().clone(), time)
-        })
-        .await
-        .map_err(|_| EngineError::Internal("opening the ledger failed".to_owned()))??;
+        let opened = tokio::task::spawn_blocking(move || Ledger::open(&at, me, time))
+            .await
+            .map_err(|_| EngineError::Internal("opening the ledger failed".to_owned()))??;
         if let Some(path) = &opened.set_aside {
             tracing::warn!(
                 path = %path.display(),
                 "the ledger was damaged and is set aside; a new one was started, nothing runs again"
             );
         }
-        let folder = Folder::of(&paths);
+        let folder = place(Folder::of(&paths));
         let agents = agents::make(&paths, &settings, &environment, Arc::clone(&clock));
         let around = Surroundings { paths, host_name, machine_zone, watch };
-        let runtime = Runtime::new(around, clock, opened.ledger, folder, agents, settings);
+        let runtime = Runtime::new(around, clock, opened.ledger, folder, agents, settings, cut);
         let inner = Inner {
             runtime,
             started: AtomicBool::new(false),
@@ -109,7 +124,7 @@ impl Engine {
         if runtime.around.watch {
             self.watch();
         }
-        runtime.tasks.spawn(Arc::clone(runtime).schedule());
+        runtime.go(Arc::clone(runtime).schedule());
         Ok(())
     }
 

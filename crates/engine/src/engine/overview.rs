@@ -33,11 +33,13 @@ impl Engine {
                 .map(|run| with_memory(runtime, run))
                 .filter(|run| run.status.holds_marker())
                 .collect();
+            // Counted before: the needs look at the board themselves.
+            let projects = lock(&runtime.board).projects.len();
             Ok(Overview {
                 now: runtime.clock.now_ms(),
                 armed: armed.count(),
                 tasks: tasks.len(),
-                projects: lock(&runtime.board).projects.len(),
+                projects,
                 next,
                 running,
                 needs_you: needs::needs(runtime, &tasks)?,

@@ -44,16 +44,10 @@ impl Engine {
     }
 
     async fn finish_what_was_left(&self, key: &TaskKey) {
-        let runtime = self.runtime();
-        runtime.sweep(Some(key)).await;
-        while let Some(active) = runtime.active_of(key) {
-            let mut progress = active.progress.subscribe();
-            drop(active);
-            let ended = |now: &Progress| matches!(now, Progress::Ended(_));
-            if progress.wait_for(ended).await.is_err() {
-                break;
+        for followed in self.runtime().sweep(Some(key)).await {
+            if followed.await.is_err() {
+                tracing::error!(task = %key.task_id, "following what was left failed");
             }
-            tokio::task::yield_now().await;
         }
     }
 

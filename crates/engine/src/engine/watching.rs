@@ -79,7 +79,7 @@ impl Engine {
     /// Tells a running OpenChamber to look at a project again: best effort, in the background.
     pub(super) fn nudge(&self, project: &str) {
         let (runtime, id) = (Arc::clone(self.runtime()), project.to_owned());
-        self.runtime().tasks.spawn(async move { runtime.nudge(&id).await });
+        self.runtime().go(async move { runtime.nudge(&id).await });
     }
 }
 

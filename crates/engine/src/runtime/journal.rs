@@ -96,7 +96,7 @@ impl Journal for RunJournal {
     fn unblocked(&self) -> Recorded<'_> {
         Box::pin(async move {
             self.active.blocked.end(self.runtime.clock.awake());
-            lock(&self.runtime.queue).take_place(&self.active.task);
+            lock(&self.runtime.queue).regain_place(&self.active.task);
             self.record(|ledger, run, fence| ledger.unblock(run, fence)).await?;
             self.changed(EventKind::RunChanged);
             Ok(())

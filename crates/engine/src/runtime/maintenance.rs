@@ -1,16 +1,16 @@
 //! What is looked after every 30 s: the dead, the unwritten, the waiting (PROTOCOL §5–6).
 
-use super::finish::Shown;
 use super::queue::Waiting;
 use super::{Runtime, lock};
 use crate::agent::Evidence;
-use crate::claim::{Claim, content_hash};
+use crate::claim::{Claim, Shown};
 use crate::event::EventKind;
 use crate::ledger::{Ending, Reason, Run, Stale, Status, Trigger};
 use crate::project::{self, Patch, ProjectError, StatePatch};
 use crate::task::{LastStatus, Task, TaskKey};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tokio::task::JoinHandle;
 
 /// A `running` in the shared file that is no open run of ours is put right after this (35 min).
 const FORGOTTEN_MS: i64 = 35 * 60 * 1000;
@@ -21,11 +21,17 @@ impl Runtime {
     /// Looks after everything once, in the background.
     pub(super) fn maintain(self: &Arc<Self>) {
         let runtime = Arc::clone(self);
-        self.tasks.spawn(async move {
-            runtime.sweep(None).await;
+        self.go(async move {
+            // Each goes on by itself.
+            drop(runtime.sweep(None).await);
             let done = runtime
                 .blocking(|runtime| {
-                    runtime.write_deferred(false);
+                    // Watching tells of changes at once; this look is for when it fails.
+                    for id in runtime.changed_by_others() {
+                        runtime.sync(&id);
+                    }
+                    runtime.write_unrecorded();
+                    runtime.write_deferred();
                     runtime.flush_ends();
                     runtime.start_waiting_rows();
                     runtime.put_running_right();
@@ -54,55 +60,70 @@ impl Runtime {
         }
     }
 
-    /// Takes over the runs whose holder is gone; with a task, only that task's.
-    pub(crate) async fn sweep(self: &Arc<Self>, only: Option<&TaskKey>) {
+    /// Takes over the runs whose holder is gone; with a task, only that task's. Returns what ends
+    /// when they do.
+    pub(crate) async fn sweep(self: &Arc<Self>, only: Option<&TaskKey>) -> Vec<JoinHandle<()>> {
         let active = self.active_ids();
         let found = self.blocking(move |runtime| runtime.ledger.sweep(&active)).await;
         let stale = match found {
             Ok(Ok(stale)) => stale,
-            Ok(Err(error)) => return self.ledger_trouble("sweeping", &error),
-            Err(crashed) => return tracing::error!(%crashed, "sweeping failed"),
+            Ok(Err(error)) => {
+                self.ledger_trouble("sweeping", &error);
+                return Vec::new();
+            }
+            Err(crashed) => {
+                tracing::error!(%crashed, "sweeping failed");
+                return Vec::new();
+            }
         };
+        let mut followed = Vec::new();
         for stale in stale {
             if only.is_none_or(|only| *only == stale.run.task()) {
-                self.take_over(stale).await;
+                followed.extend(self.take_over(stale).await);
             }
         }
+        followed
     }
 
-    async fn take_over(self: &Arc<Self>, stale: Stale) {
+    async fn take_over(self: &Arc<Self>, stale: Stale) -> Option<JoinHandle<()>> {
         let lease = self.settings().lease.duration;
         let subject = stale.clone();
         let taken = self.blocking(move |runtime| runtime.ledger.take_over(&subject, lease)).await;
         let fence = match taken {
             Ok(Ok(Some(fence))) => fence,
             // Another process was faster, or the holder gave a sign of life.
-            Ok(Ok(None)) => return,
-            Ok(Err(error)) => return self.ledger_trouble("taking a run over", &error),
-            Err(crashed) => return tracing::error!(%crashed, "taking a run over failed"),
+            Ok(Ok(None)) => return None,
+            Ok(Err(error)) => {
+                self.ledger_trouble("taking a run over", &error);
+                return None;
+            }
+            Err(crashed) => {
+                tracing::error!(%crashed, "taking a run over failed");
+                return None;
+            }
         };
         let run = stale.run;
         let key = run.task();
         tracing::info!(run = run.id, task = %key.task_id, cause = ?stale.cause, "taken over");
         if run.status == Status::Claimed {
             self.not_sent(run, fence).await;
-            return;
+            return None;
         }
         let Some(task) = self.task_for(&key).await else {
             self.lost_with_its_task(run, fence).await;
-            return;
+            return None;
         };
         let claim = Claim {
             run: run.id,
             fence,
-            hash: content_hash(&task),
+            hash: self.content_hash(&key, &task),
             run_at: run.run_at.unwrap_or(run.created_at),
             slot: run.scheduled_for,
             task,
         };
         let evidence = Evidence { session_id: run.session_id.clone(), child: run.child.clone() };
         let runtime = Arc::clone(self);
-        self.tasks.spawn(async move { runtime.resume(claim, key, evidence).await });
+        Some(self.go(async move { runtime.resume(claim, key, evidence).await }))
     }
 
     async fn task_for(self: &Arc<Self>, key: &TaskKey) -> Option<Task> {
@@ -194,16 +215,16 @@ impl Runtime {
                 self.wake_for_row(due);
                 continue;
             }
-            let waits = lock(&self.queue).waiting().iter().any(|other| other.run == Some(row.id));
-            if waits || self.active_of(&key).is_some() {
+            if self.active_of(&key).is_some() {
                 continue;
             }
-            lock(&self.queue).push(Waiting {
+            lock(&self.queue).push_row(Waiting {
                 task: key,
                 scheduled_for: row.scheduled_for,
                 trigger: Trigger::Retry,
                 run: Some(row.id),
                 ticket: 0,
+                replaces: Vec::new(),
             });
         }
         self.bell.notify_one();
@@ -217,7 +238,7 @@ impl Runtime {
             return;
         }
         let runtime = Arc::clone(self);
-        self.tasks.spawn(async move {
+        self.go(async move {
             tokio::select! {
                 () = runtime.stopping.cancelled() => return,
                 () = tokio::time::sleep(left) => {}
@@ -250,7 +271,8 @@ impl Runtime {
             Err(error) => return self.ledger_trouble("looking for open runs", &error),
         };
         for (key, run_at) in suspects {
-            if open.iter().any(|run| run.task() == key && run.status.holds_marker()) {
+            // Another one of ours says nothing about this one: it is known by its `lastRunAt`.
+            if open.iter().any(|run| run.task() == key && run.run_at == Some(run_at)) {
                 continue;
             }
             let text = "the program that ran this ended without recording a result";

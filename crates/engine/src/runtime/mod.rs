@@ -12,6 +12,7 @@ mod maintenance;
 mod others;
 mod policy;
 mod queue;
+mod refused;
 mod scheduler;
 mod signal;
 mod slots;
@@ -38,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use timers::Timers;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -73,6 +75,8 @@ pub(crate) struct Runtime {
     next_ticket: AtomicU64,
     /// Policy skips that become rows a minute later (PROTOCOL §6).
     deferred: Mutex<Vec<policy::Deferred>>,
+    /// Rows that could not be written; tried again until they are.
+    unrecorded: Mutex<Vec<crate::ledger::SlotRow>>,
     /// One sync per project at a time.
     turns: Mutex<HashMap<String, Arc<Mutex<()>>>>,
     nudger: Option<Nudger>,
@@ -86,7 +90,11 @@ pub(crate) struct Runtime {
     bell: Notify,
     /// Awake ms of the loop's last look at the clock; 0 before it started.
     last_look: AtomicI64,
+    /// Wall time when the loop started; what passed before was missed by nobody being there.
+    began: AtomicI64,
     pub stopping: CancellationToken,
+    /// Ends everything at once, as a kill does; only tests do.
+    cut: CancellationToken,
     pub tasks: TaskTracker,
 }
 
@@ -99,6 +107,8 @@ pub(crate) struct ActiveRun {
     /// When the claim was made (`state.lastRunAt`), wall time.
     pub run_at: i64,
     pub slot: Option<i64>,
+    /// The content hash of what runs.
+    pub hash: String,
     pub controls: mpsc::Sender<Control>,
     pub progress: watch::Sender<worker::Progress>,
     /// The newest output; a tail.
@@ -121,6 +131,7 @@ impl Runtime {
         folder: Folder,
         agents: Agents,
         settings: Settings,
+        cut: CancellationToken,
     ) -> Arc<Runtime> {
         let nudger = Nudger::new(&around.paths.data, Arc::clone(&clock)).ok();
         Arc::new(Runtime {
@@ -139,6 +150,7 @@ impl Runtime {
             tickets: Mutex::default(),
             next_ticket: AtomicU64::new(1),
             deferred: Mutex::default(),
+            unrecorded: Mutex::default(),
             turns: Mutex::default(),
             nudger,
             seen_version: AtomicI64::new(0),
@@ -146,7 +158,9 @@ impl Runtime {
             last_end: AtomicI64::new(0),
             bell: Notify::new(),
             last_look: AtomicI64::new(0),
+            began: AtomicI64::new(0),
             stopping: CancellationToken::new(),
+            cut,
             tasks: TaskTracker::new(),
         })
     }
@@ -178,7 +192,42 @@ impl Runtime {
         work: impl FnOnce(&Arc<Runtime>) -> T + Send + 'static,
     ) -> Result<T, Crashed> {
         let runtime = Arc::clone(self);
-        tokio::task::spawn_blocking(move || work(&runtime)).await.map_err(|_| Crashed)
+        tokio::task::spawn_blocking(move || {
+            runtime.stop_if_cut();
+            work(&runtime)
+        })
+        .await
+        .map_err(|_| Crashed)
+    }
+
+    /// The same in the background, as part of what [`Runtime::tasks`] waits for.
+    fn go_blocking(self: &Arc<Self>, work: impl FnOnce(&Arc<Runtime>) + Send + 'static) {
+        let runtime = Arc::clone(self);
+        self.tasks.spawn_blocking(move || {
+            runtime.stop_if_cut();
+            work(&runtime);
+        });
+    }
+
+    /// Lets work go on in the background; [`Runtime::tasks`] waits for it.
+    pub fn go<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        let cut = self.cut.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = cut.cancelled() => std::future::pending().await,
+                done = work => done,
+            }
+        })
+    }
+
+    fn stop_if_cut(&self) {
+        if self.cut.is_cancelled() {
+            std::panic::resume_unwind(Box::new("cut off"));
+        }
     }
 
     pub fn emit(&self, kind: EventKind, task: Option<&TaskKey>, run: Option<i64>) {

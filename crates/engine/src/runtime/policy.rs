@@ -7,7 +7,6 @@ use super::queue::Waiting;
 use super::{Runtime, lock};
 use crate::agent::AgentKind;
 use crate::claim::{self, Rules};
-use crate::event::EventKind;
 use crate::ledger::{Budget, Gate, Reason, SlotRow, Status, Trigger};
 use crate::project;
 use crate::settings::ApprovalMode;
@@ -118,11 +117,11 @@ impl Runtime {
     }
 
     /// Writes the rows of slots that were held back long enough ago. Blocks.
-    pub(super) fn write_deferred(self: &Arc<Self>, all: bool) {
+    pub(super) fn write_deferred(self: &Arc<Self>) {
         let now = self.awake_ms();
         let due: Vec<Deferred> = {
             let mut deferred = lock(&self.deferred);
-            let (due, kept) = deferred.drain(..).partition(|held| all || held.due <= now);
+            let (due, kept) = deferred.drain(..).partition(|held| held.due <= now);
             *deferred = kept;
             due
         };
@@ -139,10 +138,7 @@ impl Runtime {
             };
             let name = task.map_or(held.task.task_id.as_str(), |task| task.name.as_str());
             let row = SlotRow::new(held.task.clone(), name, held.slot, status, Some(reason));
-            match self.ledger.record(&row) {
-                Ok(_) => self.emit(EventKind::RunChanged, Some(&held.task), None),
-                Err(error) => self.ledger_trouble("recording a slot that was held back", &error),
-            }
+            self.write_row(row);
         }
     }
 }
@@ -178,7 +174,7 @@ mod tests {
             assert!((from..to).contains(&now), "now lies in its own day");
             (to - from) / 3_600_000
         };
-        let noon = |day| day * 86_400_000 + 43_200_000;
+        let noon = |day: i64| day * 86_400_000 + 43_200_000;
         // 29 March and 25 October 2026: the clocks change in Berlin.
         assert_eq!(hours(noon(20_541), "Europe/Berlin"), 23, "spring forward");
         assert_eq!(hours(noon(20_751), "Europe/Berlin"), 25, "fall back");

@@ -27,6 +27,9 @@ pub struct Waiting {
     pub run: Option<i64>,
     /// Told to whoever waits for the run's row; 0 for nobody.
     pub ticket: u64,
+    /// Older slots that it replaced while they waited: their rows come before its claim, which
+    /// moves `accounted_to` past them.
+    pub replaces: Vec<i64>,
 }
 
 impl Waiting {
@@ -54,14 +57,26 @@ pub struct Queue {
 
 impl Queue {
     /// Lets a run wait; returns the older one of the same task that it replaces.
-    pub fn push(&mut self, waiting: Waiting) -> Option<Waiting> {
+    pub fn push(&mut self, mut waiting: Waiting) -> Option<Waiting> {
         let replaced = self
             .waiting
             .iter()
             .position(|other| other.competes_with(&waiting))
             .map(|index| self.waiting.remove(index));
+        if let Some(older) = &replaced {
+            waiting.replaces.extend_from_slice(&older.replaces);
+            waiting.replaces.extend(older.scheduled_for.filter(|_| older.run.is_none()));
+        }
         self.waiting.push(waiting);
         replaced
+    }
+
+    /// Lets a row that waits already go on, unless something of its task waits for a place: a newer
+    /// slot is never replaced by an older one's row.
+    pub fn push_row(&mut self, waiting: Waiting) {
+        if !self.waiting.iter().any(|other| other.competes_with(&waiting)) {
+            self.waiting.push(waiting);
+        }
     }
 
     /// Takes out the next run that may go on now, and says whether it was given a place, which it
@@ -100,8 +115,15 @@ impl Queue {
         self.placed.contains(task) || self.yielded.contains(task)
     }
 
-    /// Takes a place past the limits, for a run that was taken over or goes on after a person's
-    /// answer.
+    /// Gives a run that goes on after a person's answer its place again, past the limits. One that
+    /// never had a place gets none: nobody would give it back.
+    pub fn regain_place(&mut self, task: &TaskKey) {
+        if self.yielded.contains(task) {
+            self.take_place(task);
+        }
+    }
+
+    /// Takes a place past the limits, for a run that was taken over.
     pub fn take_place(&mut self, task: &TaskKey) {
         self.yielded.remove(task);
         if self.placed.insert(task.clone()) {
@@ -133,7 +155,8 @@ impl Queue {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Returns what waits, for those who show it and for the second look at lateness.
+    /// Returns what waits.
+    #[cfg(test)]
     pub fn waiting(&self) -> &[Waiting] {
         &self.waiting
     }
@@ -165,7 +188,14 @@ mod tests {
 
     fn waiting(project: &str, task: &str, slot: i64, trigger: Trigger) -> Waiting {
         let scheduled_for = (trigger != Trigger::Manual).then_some(slot);
-        Waiting { task: TaskKey::new(project, task), scheduled_for, trigger, run: None, ticket: 0 }
+        Waiting {
+            task: TaskKey::new(project, task),
+            scheduled_for,
+            trigger,
+            run: None,
+            ticket: 0,
+            replaces: Vec::new(),
+        }
     }
 
     #[test]
@@ -195,6 +225,28 @@ mod tests {
         let replaced = queue.push(waiting("p", "a", 2, Trigger::Scheduled));
         assert_eq!(replaced.and_then(|old| old.scheduled_for), Some(1), "one waiting a task");
         assert_eq!(queue.push(waiting("p", "a", 0, Trigger::Manual)), None, "by hand is apart");
+    }
+
+    #[test]
+    fn a_waiting_row_never_replaces_a_newer_slot() {
+        let mut queue = Queue::default();
+        queue.push(waiting("p", "a", 1, Trigger::Scheduled));
+        queue.push(waiting("p", "a", 2, Trigger::Scheduled));
+        queue.push_row(Waiting { run: Some(7), ..waiting("p", "a", 0, Trigger::Retry) });
+        let left = queue.waiting();
+        assert_eq!(left.len(), 1, "one waiting a task");
+        assert_eq!(left[0].scheduled_for, Some(2), "the newer slot would be lost without a row");
+        assert_eq!(left[0].replaces, [1], "whose row comes before the newer one's claim");
+    }
+
+    #[test]
+    fn an_answer_gives_no_place_to_a_run_that_had_none() {
+        let mut queue = Queue::default();
+        let (a, b) = (TaskKey::new("p", "a"), waiting("p", "b", 1, Trigger::Scheduled));
+        queue.regain_place(&a);
+        queue.push(b);
+        let limits = Limits { global: 1, per_project: 1 };
+        assert!(queue.next(limits).is_some(), "a place that nobody gives back blocks all others");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::slots::{Lateness, Noticed, Span, notice};
 use super::{Runtime, lock};
 use crate::event::EventKind;
-use crate::ledger::{AccountVerdict, Reason, SlotRow, Status, Trigger};
+use crate::ledger::{AccountVerdict, LedgerError, Reason, SlotRow, Status, Trigger};
 use crate::schedule::Compiled;
 use crate::task::TaskKey;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,6 +31,7 @@ impl Runtime {
     /// Runs until the runtime stops.
     pub(crate) async fn schedule(self: Arc<Self>) {
         let mut last = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
+        self.began.store(last.wall, Ordering::Relaxed);
         let mut maintained = i64::MIN;
         loop {
             let look = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
@@ -71,13 +72,49 @@ impl Runtime {
     /// Looks at what became due of one task, and arms its next occurrence.
     fn notice(self: &Arc<Self>, key: &TaskKey, now: i64) {
         let Some((noticed, name)) = self.judge(key, now) else { return };
-        let asleep = self.last_look.load(Ordering::Relaxed) != 0;
-        self.record(key, &name, &noticed, if asleep { Reason::Asleep } else { Reason::Down });
+        let spans = self.spans(&noticed);
+        if spans.is_empty() {
+            self.enqueue_noticed(key, &noticed);
+        } else {
+            // The rows first: the claim moves `accounted_to` past all of these.
+            let compiled = lock(&self.board).task(key).and_then(|task| task.compiled.clone());
+            let key = key.clone();
+            self.go_blocking(move |runtime| match runtime.account(&key, &name, compiled, &spans) {
+                Ok(()) => {
+                    runtime.enqueue_noticed(&key, &noticed);
+                    runtime.pump();
+                }
+                Err(error) => {
+                    runtime.ledger_trouble("recording slots that passed", &error);
+                    let first = spans.iter().map(|(span, ..)| span.first).min();
+                    let first = first.or(noticed.run).unwrap_or(noticed.cursor);
+                    runtime.hand_back(&key, first);
+                }
+            });
+        }
+        self.rearm(key);
+    }
+
+    fn enqueue_noticed(self: &Arc<Self>, key: &TaskKey, noticed: &Noticed) {
         if let Some(slot) = noticed.run {
             let trigger = if noticed.caught_up { Trigger::CatchUp } else { Trigger::Scheduled };
             self.enqueue_slot(key, slot, trigger);
         }
-        self.rearm(key);
+    }
+
+    /// Gives a slot back that could not be accounted for: without a ledger nothing is claimed, and
+    /// it is looked at again when the ledger may have healed (PROTOCOL §7).
+    pub(super) fn hand_back(self: &Arc<Self>, key: &TaskKey, slot: i64) {
+        if let Some(task) = lock(&self.board).task_mut(key) {
+            task.cursor = task.cursor.min(slot - 1);
+        }
+        let (runtime, key) = (Arc::clone(self), key.clone());
+        self.go(async move {
+            tokio::select! {
+                () = runtime.stopping.cancelled() => {}
+                () = tokio::time::sleep(LONGEST_SLEEP) => runtime.rearm(&key),
+            }
+        });
     }
 
     /// Judges the slots since the task's cursor and moves the cursor past them.
@@ -108,25 +145,21 @@ impl Runtime {
         self.bell.notify_one();
     }
 
-    /// Writes the rows of slots that will not run, in one transaction with `accounted_to`.
-    fn record(self: &Arc<Self>, key: &TaskKey, name: &str, noticed: &Noticed, late: Reason) {
+    /// Lists the slots that will not run.
+    fn spans(&self, noticed: &Noticed) -> Vec<(Span, Status, Reason)> {
+        let began = self.began.load(Ordering::Relaxed);
+        let down = noticed.missed.is_some_and(|missed| missed.last < began);
+        let late = if down { Reason::Down } else { Reason::Asleep };
         let spans = [
             (noticed.passed, Status::Superseded, Reason::Newer),
             (noticed.taken.map(Span::one), Status::Deduped, Reason::ElsewhereClaimed),
             (noticed.missed, Status::Missed, late),
             (noticed.superseded, Status::Superseded, Reason::Newer),
         ];
-        let spans: Vec<(Span, Status, Reason)> = spans
+        spans
             .into_iter()
             .filter_map(|(span, status, reason)| Some((span?, status, reason)))
-            .collect();
-        if spans.is_empty() {
-            return;
-        }
-        let compiled = lock(&self.board).task(key).and_then(|task| task.compiled.clone());
-        let (key, name) = (key.clone(), name.to_owned());
-        let runtime = Arc::clone(self);
-        self.tasks.spawn_blocking(move || runtime.account(&key, &name, compiled, &spans));
+            .collect()
     }
 
     /// Writes rows and moves `accounted_to` past them, whatever other processes accounted for
@@ -137,15 +170,11 @@ impl Runtime {
         name: &str,
         compiled: Option<Compiled>,
         spans: &[(Span, Status, Reason)],
-    ) {
+    ) -> Result<(), LedgerError> {
         // Each time somebody else was faster, so this ends; the limit guards against a ledger that
         // answers nonsense.
         for _ in 0..20 {
-            let seen = match self.ledger.accounted_to(key) {
-                Ok(Some(seen)) => seen,
-                Ok(None) => return,
-                Err(error) => return self.ledger_trouble("recording slots that passed", &error),
-            };
+            let Some(seen) = self.ledger.accounted_to(key)? else { return Ok(()) };
             let rows: Vec<SlotRow> = spans
                 .iter()
                 .filter_map(|(span, status, reason)| {
@@ -155,21 +184,23 @@ impl Runtime {
                     Some(SlotRow { accounts: false, ..row.several(left.count, left.first) })
                 })
                 .collect();
-            let Some(until) = rows.iter().map(|row| row.scheduled_for).max() else { return };
-            match self.ledger.account(key, &seen, until, &rows) {
-                Ok(AccountVerdict::Accounted) => {
+            let Some(until) = rows.iter().map(|row| row.scheduled_for).max() else {
+                return Ok(());
+            };
+            match self.ledger.account(key, &seen, until, &rows)? {
+                AccountVerdict::Accounted => {
                     self.emit(EventKind::RunChanged, Some(key), None);
                     if rows.iter().any(|row| row.status == Status::Missed) {
                         self.emit(EventKind::Missed, Some(key), None);
                         // A `once` that was missed is switched off by the next sync.
                         self.resync_soon(&key.project_id);
                     }
-                    return;
+                    return Ok(());
                 }
-                Ok(AccountVerdict::Overtaken) => {}
-                Err(error) => return self.ledger_trouble("recording slots that passed", &error),
+                AccountVerdict::Overtaken => {}
             }
         }
+        Ok(())
     }
 
     /// Judges what waits in the queue once more after a nap: the wall clock ran ahead of awake

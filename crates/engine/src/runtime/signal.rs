@@ -25,7 +25,7 @@ impl Runtime {
             return;
         };
         let url = url_at(url, moment);
-        self.tasks.spawn(async move {
+        self.go(async move {
             let called = async {
                 let client = reqwest::Client::builder().timeout(LIMIT).build()?;
                 client.get(&url).send().await?.error_for_status()

@@ -4,13 +4,13 @@ use super::board::{BoardTask, ProjectEntry};
 use super::{Runtime, lock};
 use crate::claim::content_hash;
 use crate::event::EventKind;
-use crate::ledger::{Account, LedgerError, Sighting};
+use crate::ledger::{Account, LedgerError, Sighting, Status};
 use crate::loops::{self, Cache, Discovery, LoopFile};
 use crate::project::registry::{Project, Registry};
 use crate::project::{self, Document, Patch, ProjectError, StatePatch};
 use crate::schedule::Compiled;
 use crate::task::policy::Policy;
-use crate::task::{Schedule, Task, TaskKey};
+use crate::task::{LastStatus, Schedule, Task, TaskKey};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl Runtime {
 
     /// Syncs one project in the background, such as after a claim that found another definition.
     pub(super) fn resync_soon(self: &Arc<Self>, project_id: &str) {
-        let (runtime, id) = (Arc::clone(self), project_id.to_owned());
-        self.tasks.spawn_blocking(move || runtime.sync(&id));
+        let id = project_id.to_owned();
+        self.go_blocking(move |runtime| runtime.sync(&id));
     }
 
     /// Brings the board's list of projects up to date; returns the ids. Blocks.
@@ -110,6 +110,7 @@ impl Runtime {
         entry.problems = problems;
         let troubled = !entry.problems.is_empty();
         drop(board);
+        self.end_outdated_holds(project_id);
         if changed {
             self.events.send(
                 self.clock.now_ms(),
@@ -127,6 +128,24 @@ impl Runtime {
                 None,
                 None,
             );
+        }
+    }
+
+    /// Ends the auto-pause of tasks whose definition is another one by now. Blocks.
+    fn end_outdated_holds(self: &Arc<Self>, project_id: &str) {
+        let ended = self.ledger.auto_paused_tasks().and_then(|holds| {
+            for key in holds.into_iter().map(|hold| hold.task) {
+                let task = lock(&self.board).task(&key).map(|task| Arc::clone(&task.task));
+                let Some(task) = task.filter(|_| key.project_id == project_id) else { continue };
+                let hash = self.content_hash(&key, &task);
+                if self.ledger.definition_seen(&key, &hash)? {
+                    self.emit(EventKind::Resumed, Some(&key), None);
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = ended {
+            self.ledger_trouble("looking at auto-pauses", &error);
         }
     }
 
@@ -149,7 +168,7 @@ impl Runtime {
             let zone = &self.around.machine_zone;
             let now = self.clock.now_ms();
             project::reconcile(document, &discovery.loops, &unreadable, zone, now);
-            end_spent_once(document, now, |id| self.is_live(&project.id, id));
+            end_spent_once(document, now, |task| self.is_spent(&project.id, task));
         };
         // Most syncs change nothing: those need neither the lock nor a write.
         let mut trial = project::read_only(&self.folder, &project.id)?;
@@ -169,8 +188,22 @@ impl Runtime {
         written.map_or_else(|| project::read_only(&self.folder, &project.id), Ok)
     }
 
-    fn is_live(&self, project_id: &str, task_id: &str) -> bool {
-        self.active_of(&TaskKey::new(project_id, task_id)).is_some()
+    /// Says whether a `once` task had its slot: it was claimed by anyone, or our ledger has its row
+    /// (missed, or failed before the file could say so), and no run of it goes on.
+    fn is_spent(&self, project_id: &str, task: &Task) -> bool {
+        let key = TaskKey::new(project_id, &task.id);
+        if task.state.last_status == Some(LastStatus::Running) || self.active_of(&key).is_some() {
+            return false;
+        }
+        let Ok(schedule) = Compiled::new(&task.schedule) else { return false };
+        if task.state.last_scheduled_for.is_some_and(|last| schedule.yields(last)) {
+            return true;
+        }
+        let Some(slot) = schedule.next_after(0).filter(|slot| *slot <= self.clock.now_ms()) else {
+            return false;
+        };
+        let row = self.ledger.slot(&key, slot).ok().flatten();
+        row.is_some_and(|row| row.status == Status::Missed || row.status.is_ended())
     }
 
     /// Draws the board's picture of a project anew and arms its tasks; says whether it changed.
@@ -301,21 +334,14 @@ impl Runtime {
     }
 }
 
-/// Switches off `once` tasks whose slot was consumed and that no run of ours works on: the peer
-/// leaves them enabled and inert when it was down at their time (PROTOCOL §5).
-fn end_spent_once(document: &mut Document, now: i64, is_live: impl Fn(&str) -> bool) {
+/// Switches off `once` tasks that had their slot: the peer leaves them enabled and inert when it was
+/// down at their time (PROTOCOL §5).
+fn end_spent_once(document: &mut Document, now: i64, is_spent: impl Fn(&Task) -> bool) {
     let spent: Vec<String> = document
         .tasks()
         .iter()
         .filter_map(|entry| entry.task.as_ref())
-        .filter(|task| task.enabled && task.schedule.is_once() && !is_live(&task.id))
-        .filter(|task| {
-            let running = task.state.last_status == Some(crate::task::LastStatus::Running);
-            let consumed = task.state.last_scheduled_for.is_some_and(|last| {
-                Compiled::new(&task.schedule).is_ok_and(|schedule| schedule.yields(last))
-            });
-            consumed && !running
-        })
+        .filter(|task| task.enabled && task.schedule.is_once() && is_spent(task))
         .map(|task| task.id.clone())
         .collect();
     for id in spent {

@@ -6,14 +6,13 @@ use super::queue::Waiting;
 use super::{ActiveRun, Runtime, journal::RunJournal, lock};
 use crate::agent::prompt::title::{session_title, wall_minutes};
 use crate::agent::{Control, Evidence, Job, Outcome, ProjectRef, Variables};
-use crate::claim::{Claim, ClaimError, Claimed, Desk, Request, Taken, judge_taken};
+use crate::claim::{Claim, ClaimError, Claimed, Desk, Request};
 use crate::event::EventKind;
-use crate::ledger::{Reason, SlotRow, Status, Trigger};
+use crate::ledger::{Reason, Status, Trigger};
 use crate::loops::LoopFile;
-use crate::project::{self, Patch, ProjectError, StatePatch};
-use crate::schedule::Compiled;
+use crate::project;
 use crate::task::policy::Policy;
-use crate::task::{LastStatus, Task, TaskKey};
+use crate::task::{Task, TaskKey};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -60,10 +59,16 @@ pub(crate) type Started = Result<(i64, watch::Receiver<Progress>), Refusal>;
 impl Runtime {
     /// Lets a due slot wait for its place; a slot of the same task that still waits is superseded.
     pub(super) fn enqueue_slot(self: &Arc<Self>, key: &TaskKey, slot: i64, trigger: Trigger) {
-        let waiting =
-            Waiting { task: key.clone(), scheduled_for: Some(slot), trigger, run: None, ticket: 0 };
+        let waiting = Waiting {
+            task: key.clone(),
+            scheduled_for: Some(slot),
+            trigger,
+            run: None,
+            ticket: 0,
+            replaces: Vec::new(),
+        };
         let replaced = lock(&self.queue).push(waiting);
-        if let Some(older) = replaced.and_then(|older| older.scheduled_for) {
+        if let Some(older) = replaced.filter(|o| o.run.is_none()).and_then(|o| o.scheduled_for) {
             self.record_slot(key, older, Status::Superseded, Reason::Newer, None);
         }
     }
@@ -79,6 +84,7 @@ impl Runtime {
             trigger: Trigger::Manual,
             run: None,
             ticket,
+            replaces: Vec::new(),
         };
         if let Some(older) = lock(&self.queue).push(waiting) {
             self.answer_ticket(older.ticket, Err(Refusal::AlreadyRunning));
@@ -109,7 +115,7 @@ impl Runtime {
             let next = lock(&self.queue).next(self.limits());
             let Some((waiting, placed)) = next else { return };
             let runtime = Arc::clone(self);
-            self.tasks.spawn(async move {
+            self.go(async move {
                 let task = waiting.task.clone();
                 let work = AssertUnwindSafe(Arc::clone(&runtime).work(waiting)).catch_unwind();
                 if work.await.is_err() {
@@ -125,8 +131,9 @@ impl Runtime {
 
     async fn work(self: Arc<Self>, waiting: Waiting) {
         let ticket = waiting.ticket;
+        let busy = self.is_busy_elsewhere(&waiting.task).await;
         let subject = waiting.clone();
-        let claimed = self.blocking(move |runtime| runtime.claim(&subject)).await;
+        let claimed = self.blocking(move |runtime| runtime.claim(&subject, busy)).await;
         let claimed = match claimed {
             Ok(claimed) => claimed,
             Err(crashed) => {
@@ -151,7 +158,33 @@ impl Runtime {
         }
     }
 
-    fn claim(self: &Arc<Self>, waiting: &Waiting) -> Result<Claimed, ClaimError> {
+    /// Says whether the task's last session, unknown to our ledger, is still being worked on: the
+    /// peer calls a run finished when its prompt was accepted (PROTOCOL §4).
+    async fn is_busy_elsewhere(self: &Arc<Self>, key: &TaskKey) -> bool {
+        let subject = key.clone();
+        let foreign = self
+            .blocking(move |runtime| {
+                let document = project::read_only(&runtime.folder, &subject.project_id).ok()?;
+                let session = document.task(&subject.task_id)?.state.last_session_id.clone()?;
+                let known = runtime.ledger.knows_session(&session).unwrap_or(true);
+                (!known).then_some(session)
+            })
+            .await;
+        let Ok(Some(session)) = foreign else { return false };
+        let folder =
+            lock(&self.board).projects.get(&key.project_id).map(|entry| entry.project.path.clone());
+        match folder {
+            Some(folder) => self.agents().is_busy(&session, &folder).await == Some(true),
+            None => false,
+        }
+    }
+
+    fn claim(self: &Arc<Self>, waiting: &Waiting, busy: bool) -> Result<Claimed, ClaimError> {
+        for older in &waiting.replaces {
+            let reason = Some(Reason::Newer);
+            let row = self.slot_row(&waiting.task, *older, Status::Superseded, reason);
+            self.ledger.record(&row)?;
+        }
         let (armed, policy) = match lock(&self.board).task(&waiting.task) {
             Some(task) => (Some(task.armed()), Arc::clone(&task.policy)),
             None => (None, Arc::default()),
@@ -170,137 +203,10 @@ impl Runtime {
             armed: armed.as_ref(),
             overlap: settings.effective(&policy).overlap,
             row: waiting.run,
+            busy,
         };
         let gate = PolicyGate { runtime: self, task: &waiting.task, trigger: waiting.trigger };
         desk.claim(&*self.clock, &request, &gate)
-    }
-
-    /// Handles everything that a claim can come to but a won one; says why for whoever waits.
-    fn not_won(self: &Arc<Self>, waiting: &Waiting, claimed: Claimed) -> Refusal {
-        let key = &waiting.task;
-        let slot = waiting.scheduled_for;
-        match claimed {
-            Claimed::Won(_) => Refusal::Gone,
-            Claimed::AlreadyRunning { run } => {
-                self.emit(EventKind::RunChanged, Some(key), run);
-                Refusal::AlreadyRunning
-            }
-            Claimed::Queued { run } => {
-                self.emit(EventKind::RunChanged, Some(key), Some(run));
-                Refusal::AlreadyRunning
-            }
-            Claimed::Taken(taken) => {
-                if let Some(slot) = slot {
-                    let (status, reason) = match taken {
-                        Taken::Slot => (Status::Deduped, Reason::ElsewhereClaimed),
-                        Taken::Later => (Status::Superseded, Reason::Newer),
-                    };
-                    self.record_slot(key, slot, status, reason, None);
-                }
-                Refusal::AlreadyRunning
-            }
-            Claimed::NotTrue { .. } => {
-                self.resync_soon(&key.project_id);
-                Refusal::Gone
-            }
-            Claimed::Ahead => {
-                // The clock was set back while the slot waited: it comes again.
-                if let (Some(slot), Some(task)) = (slot, lock(&self.board).task_mut(key)) {
-                    task.cursor = task.cursor.min(slot - 1);
-                }
-                self.rearm(key);
-                Refusal::Gone
-            }
-            Claimed::Withheld(reason) => {
-                if let Some(slot) = slot {
-                    self.defer_skip(waiting, slot, reason);
-                }
-                if reason == Reason::NotApproved {
-                    self.emit(EventKind::ApprovalNeeded, Some(key), None);
-                }
-                Refusal::Withheld(reason)
-            }
-        }
-    }
-
-    /// A claim that could not be made: the slot is told of, and the schedule goes on with its next
-    /// future occurrence. Nothing stays "running" by it (openchamber pull request 2713, case A06).
-    async fn claim_failed(self: &Arc<Self>, waiting: &Waiting, error: ClaimError) {
-        let key = waiting.task.clone();
-        tracing::warn!(task = %key.task_id, %error, "the slot could not be claimed");
-        let Some(slot) = waiting.scheduled_for.filter(|_| waiting.run.is_none()) else { return };
-        let reason = match &error {
-            ClaimError::Project(ProjectError::Unreadable { .. }) => Reason::ConfigUnreadable,
-            _ => Reason::ClaimFailed,
-        };
-        let text = format!("Scheduled claim failed: {error}");
-        let compiled = lock(&self.board).task(&key).and_then(|task| task.compiled.clone());
-        let (subject, shown) = (key.clone(), text.clone());
-        let taken = self
-            .blocking(move |runtime| {
-                runtime.show_claim_failure(&subject, slot, compiled.as_ref(), &shown)
-            })
-            .await
-            .unwrap_or(false);
-        if taken {
-            self.record_slot(&key, slot, Status::Deduped, Reason::ElsewhereClaimed, None);
-        } else {
-            self.record_slot(&key, slot, Status::Failed, reason, Some(text));
-            self.emit(EventKind::RunFinished, Some(&key), None);
-        }
-    }
-
-    /// Writes a failed claim into the shared file, as far as that goes; says whether somebody else
-    /// has the slot. Blocks.
-    pub(super) fn show_claim_failure(
-        &self,
-        key: &TaskKey,
-        slot: i64,
-        compiled: Option<&Compiled>,
-        error: &str,
-    ) -> bool {
-        let now = self.clock.now_ms();
-        let mut taken = false;
-        let written = project::update(&self.folder, &key.project_id, |document| {
-            let Some(task) = document.task(&key.task_id) else { return Ok(()) };
-            let last = task.state.last_scheduled_for;
-            taken = judge_taken(slot, last, now, compiled).is_some();
-            if !taken {
-                let patch = StatePatch {
-                    updated_at: Patch::Set(now),
-                    last_status: Patch::Set(LastStatus::Error),
-                    last_error: Patch::Set(error.to_owned()),
-                    ..StatePatch::default()
-                };
-                document.set_state(&key.task_id, &patch);
-            }
-            Ok::<(), ProjectError>(())
-        });
-        if let Err(error) = written {
-            tracing::debug!(%error, "the failed claim is not in the shared file either");
-        }
-        taken
-    }
-
-    /// Records one slot that did not run, if it has no row yet.
-    pub(super) fn record_slot(
-        self: &Arc<Self>,
-        key: &TaskKey,
-        slot: i64,
-        status: Status,
-        reason: Reason,
-        error: Option<String>,
-    ) {
-        let name = lock(&self.board).task(key).map(|task| task.task.name.clone());
-        let (runtime, key) = (Arc::clone(self), key.clone());
-        self.tasks.spawn_blocking(move || {
-            let name = name.as_deref().unwrap_or(&key.task_id);
-            let row = SlotRow::new(key.clone(), name, slot, status, Some(reason));
-            match runtime.ledger.record(&SlotRow { error, ..row }) {
-                Ok(_) => runtime.emit(EventKind::RunChanged, Some(&key), None),
-                Err(error) => runtime.ledger_trouble("recording a slot", &error),
-            }
-        });
     }
 
     pub(super) fn policy_of(&self, key: &TaskKey) -> Arc<Policy> {
@@ -311,7 +217,7 @@ impl Runtime {
         let job = self.job(&claim, &waiting.task, &policy, None).await;
         let (active, inbox) = self.activate(&claim, &waiting.task);
         self.answer_ticket(waiting.ticket, Ok((claim.run, active.progress.subscribe())));
-        Arc::clone(self).follow_to_end(active, inbox, job, claim.task, policy).await;
+        Arc::clone(self).follow_to_end(active, inbox, job, policy).await;
     }
 
     /// Registers a run as followed here.
@@ -327,6 +233,7 @@ impl Runtime {
             task: key.clone(),
             run_at: claim.run_at,
             slot: claim.slot,
+            hash: claim.hash.clone(),
             controls,
             progress: watch::Sender::new(Progress::Claimed),
             tail: std::sync::Mutex::default(),
@@ -343,19 +250,17 @@ impl Runtime {
         active: Arc<ActiveRun>,
         inbox: mpsc::Receiver<Control>,
         job: Job,
-        task: Task,
         policy: Arc<Policy>,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         // Boxed, so that the workers that wait for it do not carry all of the agents' state.
         Box::pin(async move {
             self.signal(&policy, super::signal::Moment::Start);
-            let beat = tokio::spawn(Arc::clone(&self).beat(Arc::clone(&active)));
-            let keep =
-                tokio::spawn(Arc::clone(&self).keep(Arc::clone(&active), Arc::clone(&policy)));
+            let beat = self.go(Arc::clone(&self).beat(Arc::clone(&active)));
+            let keep = self.go(Arc::clone(&self).keep(Arc::clone(&active), Arc::clone(&policy)));
             let journal = RunJournal::new(Arc::clone(&self), Arc::clone(&active));
             let agents = self.agents();
             // A task of its own: a panic in an agent ends its run and nothing else.
-            let work = tokio::spawn(async move {
+            let work = self.go(async move {
                 if job.resume.is_some() {
                     agents.follow(&job, &journal, inbox).await
                 } else {
@@ -367,7 +272,7 @@ impl Runtime {
                 ..Outcome::new(crate::agent::Ended::Failed)
             });
             keep.abort();
-            Arc::clone(&self).finish(Arc::clone(&active), outcome, task, policy).await;
+            Arc::clone(&self).finish(Arc::clone(&active), outcome, policy).await;
             // The heartbeat goes on until the end is written; nothing resurrects a released marker.
             beat.abort();
             lock(&self.active).remove(&active.run);
@@ -383,7 +288,7 @@ impl Runtime {
         let job = self.job(&claim, &key, &policy, Some(evidence)).await;
         let (active, inbox) = self.activate(&claim, &key);
         self.emit(EventKind::RunChanged, Some(&key), Some(claim.run));
-        Arc::clone(self).follow_to_end(active, inbox, job, claim.task, policy).await;
+        Arc::clone(self).follow_to_end(active, inbox, job, policy).await;
         lock(&self.queue).end(&key);
         self.pump();
     }
@@ -450,8 +355,8 @@ impl Runtime {
 
     /// A run of this task ended: an overlap that was queued goes on.
     fn pump_queued(self: &Arc<Self>, key: &TaskKey) {
-        let (runtime, key) = (Arc::clone(self), key.clone());
-        self.tasks.spawn_blocking(move || match runtime.ledger.waiting_of(&key) {
+        let key = key.clone();
+        self.go_blocking(move |runtime| match runtime.ledger.waiting_of(&key) {
             Ok(rows) => runtime.enqueue_rows(rows),
             Err(error) => runtime.ledger_trouble("looking for queued runs", &error),
         });

@@ -124,6 +124,7 @@ async fn nothing_is_sent_when_the_session_cannot_be_stored() {
     assert_eq!(sent, ["POST", "DELETE"], "the session is made and removed, no prompt goes out");
 }
 
+/// Case K04, second half: the session that was made reports another directory.
 #[tokio::test]
 async fn a_session_in_another_folder_is_removed_and_nothing_prompted() {
     let place = place();
@@ -159,6 +160,7 @@ async fn what_is_no_opencode_is_said_so_at_once() {
     assert!(outcome.error.expect("a text").contains("OPENCODE_SERVER_PASSWORD"));
 }
 
+/// Case B07: OpenCode may take long to boot; one that never comes up is a failure after ten minutes.
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_server_is_tried_for_ten_minutes() {
     let place = place();
@@ -196,6 +198,7 @@ async fn an_answer_that_stays_unfinished_is_lost() {
     assert_eq!((outcome.status, outcome.reason), (Ended::Lost, Some(EndReason::Restarted)));
 }
 
+/// Case K01: an accepted prompt of which nothing is ever seen was not started.
 #[tokio::test(start_paused = true)]
 async fn a_prompt_that_never_appears_fails_after_half_a_minute() {
     let place = place();

@@ -1,0 +1,11 @@
+//! The engine as a whole, in virtual time: several engines on one data folder, faults, and kills.
+#![cfg(unix)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod blocked;
+mod crash;
+mod failing;
+mod misfires;
+mod rules;
+mod running;
+mod sharing;
