@@ -17,8 +17,10 @@ pub async fn perform(desktop: Arc<Desktop>, action: Action) {
             desktop.open(place.as_ref());
             Ok(())
         }
-        Action::StartAtLogin(on) => {
-            platform::set_start_at_login(&desktop.app, &desktop.environment, *on)
+        Action::StartAtLogin => {
+            let (app, environment) = (&desktop.app, &desktop.environment);
+            let on = platform::starts_at_login(app, environment) != Some(true);
+            platform::set_start_at_login(app, environment, on)
         }
         Action::TryAgain => desktop.try_run().await,
         Action::Quit => return desktop.quit(true).await,
@@ -31,7 +33,7 @@ pub async fn perform(desktop: Arc<Desktop>, action: Action) {
         tracing::warn!(error, ?action, "a click came to nothing");
         desktop.say(complaint(&action), &error);
     }
-    desktop.changed();
+    desktop.put_marks_right();
 }
 
 async fn ask(
@@ -63,7 +65,7 @@ async fn ask(
             engine.pause(until).await.map(drop)
         }
         Action::Resume => engine.resume().await,
-        Action::Open(_) | Action::StartAtLogin(_) | Action::TryAgain | Action::Quit => Ok(()),
+        Action::Open(_) | Action::StartAtLogin | Action::TryAgain | Action::Quit => Ok(()),
     }
 }
 
@@ -102,7 +104,7 @@ fn complaint(action: &Action) -> &'static str {
         Action::ResumeTask { .. } | Action::Resume => "Nothing was resumed",
         Action::Dismiss(_) => "Nothing was dismissed",
         Action::Pause(_) => "Nothing was paused",
-        Action::StartAtLogin(_) => "Start at login was not changed",
+        Action::StartAtLogin => "Start at login was not changed",
         Action::Open(_) | Action::TryAgain | Action::Quit => "Loopkeeper cannot work",
     }
 }

@@ -34,8 +34,14 @@ pub async fn api(
         let body = json!({ "error": error, "code": "unavailable" });
         return Ok(Reply { status: 503, body });
     };
-    let (status, mut body) =
-        loopkeeper_server::call_matching(&router, &method, &path, body.as_ref(), if_match.as_deref()).await;
+    let (status, mut body) = loopkeeper_server::call_matching(
+        &router,
+        &method,
+        &path,
+        body.as_ref(),
+        if_match.as_deref(),
+    )
+    .await;
     // What is wrong with the desktop itself stands beside what is wrong with the whole.
     if method == "GET"
         && path.split('?').next() == Some("/api/overview")

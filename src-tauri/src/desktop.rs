@@ -70,6 +70,8 @@ pub struct Desktop {
     /// Rung when a notification may be due.
     told: tokio::sync::Notify,
     quitting: Mutex<bool>,
+    /// Whether marks in the menu may show what was clicked rather than what is.
+    marks: Mutex<bool>,
 }
 
 thread_local! {
@@ -108,6 +110,7 @@ impl Desktop {
                 bell: tokio::sync::Notify::new(),
                 told: tokio::sync::Notify::new(),
                 quitting: Mutex::default(),
+                marks: Mutex::default(),
             }
         });
         let me = Arc::clone(&desktop);
@@ -166,6 +169,12 @@ impl Desktop {
     /// Draws the tray anew, soon.
     pub fn changed(&self) {
         self.bell.notify_one();
+    }
+
+    /// Draws the tray anew after a click, its marks as well.
+    pub fn put_marks_right(&self) {
+        *lock(&self.marks) = true;
+        self.changed();
     }
 
     /// Opens the window, from whichever thread.
@@ -373,9 +382,10 @@ impl Desktop {
             start_at_login: platform::starts_at_login(&self.app, &self.environment),
             problem: problem.as_deref(),
         });
+        let marks = std::mem::take(&mut *lock(&self.marks));
         let drawn = self.app.run_on_main_thread(move || {
             TRAY.with_borrow_mut(|tray| {
-                if let Some(Err(error)) = tray.as_mut().map(|tray| tray.show(menu)) {
+                if let Some(Err(error)) = tray.as_mut().map(|tray| tray.show(menu, marks)) {
                     tracing::error!(%error, "the tray's menu cannot be shown");
                 }
             });

@@ -117,7 +117,7 @@ fn quit(overview: &Overview) -> String {
 
 fn login(facts: &Facts<'_>) -> Option<Item> {
     let checked = facts.start_at_login?;
-    let action = Action::StartAtLogin(!checked);
+    let action = Action::StartAtLogin;
     Some(Item::Check { label: "Start at login".to_owned(), checked, action })
 }
 

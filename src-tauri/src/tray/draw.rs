@@ -60,13 +60,14 @@ impl Tray {
         Ok(Tray { app: app.clone(), icon, drawn: None })
     }
 
-    /// Shows a menu; does nothing when it is the one that is shown.
+    /// Shows a menu; does nothing when it is the one that is shown, unless `marks` may be wrong: a
+    /// click changes an item's mark before anybody knows whether what it asks for comes to pass.
     ///
     /// # Errors
     /// What the system refused.
-    pub fn show(&mut self, menu: Menu) -> tauri::Result<()> {
+    pub fn show(&mut self, menu: Menu, marks: bool) -> tauri::Result<()> {
         let was = self.drawn.as_ref().map(|drawn| &drawn.menu);
-        if was == Some(&menu) {
+        if was == Some(&menu) && !marks {
             return Ok(());
         }
         if was.is_none_or(|was| was.icon != menu.icon) {

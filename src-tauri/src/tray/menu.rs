@@ -51,8 +51,8 @@ pub enum Action {
     Pause(PauseFor),
     /// End the pause of everything.
     Resume,
-    /// Start at login, or no longer.
-    StartAtLogin(bool),
+    /// Start at login, or no longer: whichever it does not do now.
+    StartAtLogin,
     /// Try once more to open the data folder.
     TryAgain,
     /// End the program.
