@@ -3,13 +3,10 @@
 use crate::arguments::Arguments;
 use directories::{BaseDirs, ProjectDirs};
 use loopkeeper_engine::Paths;
+use loopkeeper_engine::agent::find::programs;
 use loopkeeper_engine::engine::OpenCodeEnvironment;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
-
-/// How long a login shell is given to say where a program is.
-const SHELL_TIME: Duration = Duration::from_secs(3);
 
 /// What this process was started with.
 #[derive(Debug, Clone)]
@@ -27,7 +24,7 @@ pub struct Environment {
     /// `OPENCODE_BINARY`.
     opencode_binary: Option<PathBuf>,
     /// `PATH`.
-    program_folders: Vec<PathBuf>,
+    search_path: Option<OsString>,
     /// `SHELL`.
     login_shell: Option<PathBuf>,
     /// The machine's zone (IANA name).
@@ -96,9 +93,7 @@ impl Environment {
                 binaries: Vec::new(),
             },
             opencode_binary: path("OPENCODE_BINARY"),
-            program_folders: path("PATH")
-                .map(|folders| std::env::split_paths(&folders).collect())
-                .unwrap_or_default(),
+            search_path: path("PATH").map(PathBuf::into_os_string),
             login_shell: path("SHELL"),
             zone: variable("TZ")
                 .and_then(|zone| zone.trim_start_matches(':').parse::<chrono_tz::Tz>().ok())
@@ -128,29 +123,9 @@ impl Environment {
     /// Returns where the OpenCode program may be, best first: `OPENCODE_BINARY`, the `PATH`, and,
     /// when it is in neither, the login shell's `PATH`: a desktop session has a short one.
     pub async fn opencode_programs(&self) -> Vec<PathBuf> {
-        let name = if cfg!(windows) { "opencode.exe" } else { "opencode" };
-        let mut found: Vec<PathBuf> = self.opencode_binary.clone().into_iter().collect();
-        let on_path = self.program_folders.iter().map(|folder| folder.join(name));
-        found.extend(on_path.filter(|file| file.is_file()));
-        if found.is_empty()
-            && let Some(shell) = &self.login_shell
-        {
-            found.extend(told_by(shell).await);
-        }
-        found
+        let shell = self.login_shell.as_deref();
+        programs(self.opencode_binary.clone(), self.search_path.as_deref(), shell).await
     }
-}
-
-/// Asks a login shell where `opencode` is.
-async fn told_by(shell: &Path) -> Option<PathBuf> {
-    let mut command = tokio::process::Command::new(shell);
-    command.args(["-l", "-c", "command -v opencode"]).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = tokio::time::timeout(SHELL_TIME, command.kill_on_drop(true).output()).await;
-    let output = output.ok()?.ok()?;
-    // What a profile prints comes before the answer.
-    let text = String::from_utf8(output.stdout).ok()?;
-    let file = PathBuf::from(text.lines().next_back()?.trim());
-    (file.is_absolute() && file.is_file()).then_some(file)
 }
 
 fn absolute(path: PathBuf) -> Result<PathBuf, String> {
