@@ -1,4 +1,4 @@
-.PHONY: help run test check bench package ui icons
+.PHONY: help run test check mutants bench package ui icons
 
 help: ## List what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -11,6 +11,9 @@ test: ## Set up, check and run every test
 
 check: ## Formatting, lints, types, dependency policy, generated files
 	@scripts/check.sh
+
+mutants: ## Take each guard out of a copy, and see its tests go red
+	@scripts/mutants.sh
 
 bench: ## Run the benchmarks
 	@cargo bench -p loopkeeper-engine

@@ -95,6 +95,9 @@ pub(crate) struct Runtime {
     pub stopping: CancellationToken,
     /// Ends everything at once, as a kill does; only tests do.
     cut: CancellationToken,
+    /// The task that looking at fails, in tests.
+    #[cfg(any(test, feature = "testing"))]
+    pub upset: Mutex<Option<TaskKey>>,
     pub tasks: TaskTracker,
 }
 
@@ -161,6 +164,8 @@ impl Runtime {
             began: AtomicI64::new(0),
             stopping: CancellationToken::new(),
             cut,
+            #[cfg(any(test, feature = "testing"))]
+            upset: Mutex::default(),
             tasks: TaskTracker::new(),
         })
     }

@@ -45,7 +45,11 @@ impl Runtime {
                 if noticed.is_err() {
                     // One task's failure never touches another's (case C04).
                     tracing::error!(task = %task.task_id, "looking at this task failed");
-                    self.emit(EventKind::FileError, Some(&task), None);
+                    let given_up =
+                        catch_unwind(AssertUnwindSafe(|| self.give_up(&task, look.wall)));
+                    if given_up.is_err() {
+                        tracing::error!(task = %task.task_id, "it stays unarmed until it changes");
+                    }
                 }
             }
             self.pump();
@@ -102,6 +106,24 @@ impl Runtime {
         }
     }
 
+    /// Marks the slot of a task whose look failed, and goes on behind it: the same look would only
+    /// fail again.
+    fn give_up(self: &Arc<Self>, key: &TaskKey, now: i64) {
+        let slot = {
+            let mut board = lock(&self.board);
+            let Some(task) = board.task_mut(key) else { return };
+            let slot = task.next();
+            task.cursor = task.cursor.max(now);
+            slot
+        };
+        if let Some(slot) = slot {
+            let text = "an internal error stopped this slot; the log has its trace".to_owned();
+            self.record_slot(key, slot, Status::Failed, Reason::ClaimFailed, Some(text));
+        }
+        self.emit(EventKind::RunFinished, Some(key), None);
+        self.rearm(key);
+    }
+
     /// Gives a slot back that could not be accounted for: without a ledger nothing is claimed, and
     /// it is looked at again when the ledger may have healed (PROTOCOL §7).
     pub(super) fn hand_back(self: &Arc<Self>, key: &TaskKey, slot: i64) {
@@ -119,6 +141,10 @@ impl Runtime {
 
     /// Judges the slots since the task's cursor and moves the cursor past them.
     fn judge(&self, key: &TaskKey, now: i64) -> Option<(Noticed, String)> {
+        #[cfg(any(test, feature = "testing"))]
+        if lock(&self.upset).as_ref() == Some(key) {
+            std::panic::resume_unwind(Box::new("upset"));
+        }
         let settings = self.settings();
         let mut board = lock(&self.board);
         let task = board.task_mut(key)?;
