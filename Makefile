@@ -1,4 +1,4 @@
-.PHONY: help run test check mutants bench package ui icons
+.PHONY: help run test chaos mutants check bench package ui icons
 
 help: ## List what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -8,6 +8,9 @@ run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
 
 test: ## Set up, check and run every test
 	@scripts/test.sh
+
+chaos: ## Kill, stop and starve 8 processes over 10,000 slots (up to an hour)
+	@scripts/chaos.sh
 
 check: ## Formatting, lints, types, dependency policy, generated files
 	@scripts/check.sh

@@ -7,14 +7,27 @@
 //! - `upsert {n,startAt}`: n new disabled tasks `w<pid>-<k>`; `{pid,ok,errors}`
 //! - `cs {n,log,csMs,startAt}`: n critical sections of csMs, each appends `pid startNs endNs`
 //!   (awake time) to `log`; `{pid,entered,errors}`
+//! - `claim {n,task,base,startAt}`: for k < n claims the occurrence `base + k*60000` of the task;
+//!   `{pid,claims:[k…],attempts,errors}`
+//! - `staleloop {rounds,gap,base,base0}`: at wall time `base0 + r*gap` claims the occurrence `base`
+//!   of task `t0` in project `r<r>`; PROJECT_ID is ignored; `{pid,claimed:[r…],errors}`
+//!
+//! In the last two the worker's clock stands at the occurrence it claims, and its ledger is a
+//! private one whose run ends at once: only the shared file and its lock decide.
 //!
 //! `startAt` is wall time in ms. With `{"dieAt": STEP, "dieAfter": N}` the process kills itself at
 //! the Nth time that it comes to the step.
 
+use loopkeeper_engine::claim::{Claimed, Desk, Request, Rules, Shown, show_end};
 use loopkeeper_engine::clock::{Clock, SystemClock};
+use loopkeeper_engine::host::ProcessId;
+use loopkeeper_engine::ledger::{Ending, Gate, Ledger, Reason, Status, Trigger};
 use loopkeeper_engine::project::{
     Document, Folder, Patch, ProjectError, StatePatch, Step, open_locked, update, upsert,
 };
+use loopkeeper_engine::task::policy::Overlap;
+use loopkeeper_engine::task::{Task, TaskKey};
+use loopkeeper_engine::testing::ManualClock;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,7 +45,13 @@ struct Work<'a> {
 /// A mode's work; its answer is printed.
 type Mode = fn(&Work) -> Value;
 
-const MODES: [(&str, Mode); 3] = [("counter", counter), ("upsert", upserts), ("cs", sections)];
+const MODES: [(&str, Mode); 5] = [
+    ("counter", counter),
+    ("upsert", upserts),
+    ("cs", sections),
+    ("claim", claims),
+    ("staleloop", stale_locks),
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -65,8 +84,7 @@ pub fn answer(mode: &str, dir: &str, project: &str, opts: &Value) -> Option<Valu
         folder.probe = Some(die_at(step.to_owned(), opts["dieAfter"].as_u64().unwrap_or(1)));
     }
     if let Some(start) = opts["startAt"].as_i64() {
-        let left = start.saturating_sub(SystemClock.now_ms());
-        nap(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
+        nap_until(start);
     }
     Some(run(&Work { folder, project, opts }))
 }
@@ -89,6 +107,12 @@ fn die_at(name: String, after: u64) -> Arc<dyn Fn(Step) + Send + Sync> {
 #[allow(clippy::disallowed_methods, reason = "a worker that other programs are timed against")]
 fn nap(time: Duration) {
     std::thread::sleep(time);
+}
+
+/// Waits for an instant of wall time, in ms since 1970.
+fn nap_until(instant: i64) {
+    let left = instant.saturating_sub(SystemClock.now_ms());
+    nap(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
 }
 
 fn count(work: &Work) -> u64 {
@@ -166,4 +190,109 @@ fn sections(work: &Work) -> Value {
         }
     }
     json!({ "pid": std::process::id(), "entered": entered, "errors": errors })
+}
+
+/// A claimant with a ledger of its own, whose clock stands where it is put.
+struct Claimant {
+    desk: Desk,
+    clock: Arc<ManualClock>,
+    _dir: tempfile::TempDir,
+}
+
+struct NoRules;
+
+impl Rules for NoRules {
+    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
+        Ok(Gate::default())
+    }
+}
+
+impl Claimant {
+    fn new(folder: &Folder) -> Result<Claimant, String> {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let clock = Arc::new(ManualClock::new(0));
+        let opened = Ledger::open(dir.path(), ProcessId::current().clone(), clock.clone())
+            .map_err(|error| error.to_string())?;
+        let desk = Desk {
+            folder: folder.clone(),
+            ledger: opened.ledger,
+            lease: Duration::from_secs(600),
+            machine_zone: "UTC".to_owned(),
+        };
+        Ok(Claimant { desk, clock, _dir: dir })
+    }
+
+    /// Claims a slot and ends its run at once; says whether it was won, and notes what failed.
+    fn claim(&self, project: &str, task: &str, slot: i64, errors: &mut Vec<String>) -> bool {
+        self.clock.set(slot);
+        let key = TaskKey::new(project, task);
+        let request = Request {
+            task: &key,
+            slot: Some(slot),
+            trigger: Trigger::Scheduled,
+            armed: None,
+            overlap: Overlap::Skip,
+            row: None,
+            busy: false,
+        };
+        let claim = match self.desk.claim(&*self.clock, &request, &NoRules) {
+            Ok(Claimed::Won(claim)) => claim,
+            Ok(Claimed::Taken(_)) => return false,
+            Ok(other) => {
+                errors.push(format!("slot {slot} of {task}: {other:?}"));
+                return false;
+            }
+            Err(error) => {
+                errors.push(error.to_string());
+                return false;
+            }
+        };
+        let ending = Ending { duration_ms: Some(0), ..Ending::new(Status::Succeeded) };
+        if let Err(error) = self.desk.ledger.finish(claim.run, claim.fence, &ending) {
+            errors.push(error.to_string());
+        }
+        let shown = Shown::of(&ending);
+        if let Err(error) =
+            show_end(&self.desk.folder, &key, claim.run_at, claim.slot, &shown, slot)
+        {
+            errors.push(format!("slot {slot} is claimed, its end is not shown: {error}"));
+        }
+        true
+    }
+}
+
+fn claims(work: &Work) -> Value {
+    let pid = std::process::id();
+    let task = work.opts["task"].as_str().unwrap_or("t0");
+    let base = work.opts["base"].as_i64().unwrap_or(0);
+    let (mut won, mut attempts, mut errors) = (Vec::new(), 0, Vec::new());
+    match Claimant::new(&work.folder) {
+        Err(error) => errors.push(error),
+        Ok(claimant) => {
+            for k in 0..i64::try_from(count(work)).unwrap_or(i64::MAX) {
+                attempts += 1;
+                if claimant.claim(work.project, task, base + k * 60_000, &mut errors) {
+                    won.push(k);
+                }
+            }
+        }
+    }
+    json!({ "pid": pid, "claims": won, "attempts": attempts, "errors": errors })
+}
+
+fn stale_locks(work: &Work) -> Value {
+    let number = |key: &str| work.opts[key].as_i64().unwrap_or(0);
+    let (mut won, mut errors) = (Vec::new(), Vec::new());
+    match Claimant::new(&work.folder) {
+        Err(error) => errors.push(error),
+        Ok(claimant) => {
+            for round in 0..number("rounds") {
+                nap_until(number("base0") + round * number("gap"));
+                if claimant.claim(&format!("r{round}"), "t0", number("base"), &mut errors) {
+                    won.push(round);
+                }
+            }
+        }
+    }
+    json!({ "pid": std::process::id(), "claimed": won, "errors": errors.len() })
 }

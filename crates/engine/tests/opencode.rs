@@ -230,6 +230,18 @@ async fn two_processes_share_one_server() {
 }
 
 #[tokio::test]
+async fn an_attached_server_is_used_and_never_ended() {
+    let world = World::get().await;
+    let agents = world.attached_agents();
+    let (outcome, _) = world.run_with(agents.clone(), "stub/ok", "x").end().await;
+    succeeded(&outcome);
+    let health = agents.health().await;
+    assert!(health.healthy && !health.own, "{health:?}");
+    assert!(!agents.end_server(|| true).await.expect("asked"), "it is not ours to end");
+    assert!(agents.health().await.healthy, "it lives");
+}
+
+#[tokio::test]
 async fn a_session_without_our_message_was_not_sent() {
     let world = World::get().await;
     let session = world.empty_session().await;

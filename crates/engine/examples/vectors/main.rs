@@ -37,16 +37,28 @@ fn main() -> ExitCode {
 fn answer_file(file: &std::ffi::OsStr) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let mut out = BufWriter::new(std::io::stdout().lock());
+    for line in answers(&text)? {
+        writeln!(out, "{line}").map_err(|error| error.to_string())?;
+    }
+    out.flush().map_err(|error| error.to_string())
+}
+
+/// Answers every case of a file's text, with one line each.
+///
+/// # Errors
+/// A line that is no case.
+pub fn answers(text: &str) -> Result<Vec<Value>, String> {
+    let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let failed = |error: &dyn Display| format!("line {}: {error}", index + 1);
         let case: Value = serde_json::from_str(line).map_err(|error| failed(&error))?;
         let id = case.get("id").ok_or_else(|| failed(&"the case has no id"))?;
         let answer = kind_of(&case).ok_or_else(|| failed(&"the case is of no known kind"))?;
         if let Some(got) = answer(&case) {
-            writeln!(out, "{}", json!({ "id": id, "got": got })).map_err(|error| failed(&error))?;
+            lines.push(json!({ "id": id, "got": got }));
         }
     }
-    out.flush().map_err(|error| error.to_string())
+    Ok(lines)
 }
 
 /// Tells the kind of a case by its keys, which differ between all kinds (`SCHEMA.md`).

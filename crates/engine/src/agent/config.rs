@@ -110,8 +110,9 @@ pub struct Found {
     pub username: Option<String>,
     /// `OPENCODE_SERVER_PASSWORD`.
     pub password: Option<String>,
-    /// Where the program may be, best first: `OPENCODE_BINARY`, `opencode` in each folder of `PATH`,
-    /// then of the login shell's. The setting goes before all of them.
+    /// Where the program may be, best first: `OPENCODE_BINARY`, then
+    /// [`in_path`](super::find::in_path) of `PATH` and of the login shell's. The setting goes before
+    /// all of them.
     pub binaries: Vec<PathBuf>,
 }
 

@@ -19,6 +19,7 @@
 mod command;
 pub mod config;
 pub mod demo;
+pub mod find;
 pub mod job;
 pub mod journal;
 pub mod opencode;

@@ -38,7 +38,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// Reads the task from the document and, when it differs from what was armed, its loop file.
+    /// Reads the task from the document, and its loop file, which decides.
     /// `None` when the task, or its loop file, is gone.
     pub fn read(document: &Document, request: &Request<'_>, machine_zone: &str) -> Option<Current> {
         let mut task = document.task(&request.task.task_id)?.clone();
@@ -46,17 +46,19 @@ impl Current {
         if let Some(path) = task.loop_file.clone() {
             let path = Path::new(&path);
             let stamp = Stamp::of(&std::fs::symlink_metadata(path).ok()?);
-            match request.armed.and_then(|armed| armed.file.as_ref()) {
-                Some((seen, known)) if *seen == stamp => hash = Some(known.clone()),
-                _ => {
-                    let bytes = std::fs::read(path).ok()?;
-                    // A malformed file leaves the last good definition.
-                    if let Some(definition) = loops::parse(&bytes).definition {
-                        hash = Some(loops::discover::hash(&bytes));
-                        adopt(&mut task, definition, machine_zone);
-                    }
+            let armed = request.armed.and_then(|armed| armed.file.as_ref());
+            let known = armed.filter(|(seen, _)| *seen == stamp).map(|(_, hash)| hash.clone());
+            // Read whatever the stamp says: the shared file may hold an older definition than the
+            // one that was armed, since others write it too.
+            let bytes = std::fs::read(path).ok()?;
+            hash = match loops::parse(&bytes).definition {
+                Some(definition) => {
+                    adopt(&mut task, definition, machine_zone);
+                    Some(loops::discover::hash(&bytes))
                 }
-            }
+                // A malformed file leaves the last good definition.
+                None => known,
+            };
         }
         let hash = hash.unwrap_or_else(|| content_hash(&task));
         let compiled = match request.armed {

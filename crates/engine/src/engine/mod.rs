@@ -124,7 +124,7 @@ impl Engine {
         if runtime.around.watch {
             self.watch();
         }
-        runtime.go(Arc::clone(runtime).schedule());
+        runtime.start();
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl Engine {
                 .map(|run| with_memory(runtime, run))
                 .filter(|run| run.status.holds_marker())
                 .collect();
-            // Let go of before the needs look at the board again.
+            // Counted before: the needs look at the board themselves.
             let projects = lock(&runtime.board).projects.len();
             Ok(Overview {
                 now: runtime.clock.now_ms(),

@@ -6,12 +6,12 @@
 use super::worker::{Accepted, Progress};
 use super::{ActiveRun, Runtime, lock};
 use crate::agent::{EndReason, Ended, Outcome};
+use crate::claim::{Shown, show_end};
 use crate::event::EventKind;
 use crate::ledger::{Ending, FinishVerdict, LedgerError, Reason, Run, Status, Tokens};
-use crate::project::{self, Patch, ProjectError, StatePatch};
-use crate::schedule::Compiled;
+use crate::project::ProjectError;
+use crate::task::TaskKey;
 use crate::task::policy::Policy;
-use crate::task::{LastStatus, TaskKey};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,25 +144,7 @@ impl Runtime {
         slot: Option<i64>,
         shown: &Shown,
     ) -> Result<(), ProjectError> {
-        let now = self.clock.now_ms();
-        project::update(&self.folder, &key.project_id, |document| {
-            let Some(task) = document.task(&key.task_id) else { return Ok(()) };
-            if task.state.last_run_at != Some(run_at) {
-                return Ok(());
-            }
-            // Judged on the fresh record: a deleted task is not resurrected, an edit not undone.
-            let consumed = task.enabled
-                && task.schedule.is_once()
-                && slot.is_some_and(|slot| {
-                    Compiled::new(&task.schedule).is_ok_and(|schedule| schedule.yields(slot))
-                });
-            document.set_state(&key.task_id, &shown.patch(now));
-            if consumed {
-                document.set_enabled(&key.task_id, false);
-            }
-            Ok::<(), ProjectError>(())
-        })
-        .map(|_| ())
+        show_end(&self.folder, key, run_at, slot, shown, self.clock.now_ms())
     }
 
     async fn after_end(
@@ -265,57 +247,6 @@ impl Runtime {
     }
 }
 
-/// What the shared file shows of an end, in the peer's words.
-#[derive(Debug, Clone)]
-pub(super) struct Shown {
-    pub succeeded: bool,
-    pub duration_ms: Option<i64>,
-    pub session_id: Option<String>,
-    pub error: Option<String>,
-}
-
-impl Shown {
-    fn of(ending: &Ending) -> Shown {
-        Shown {
-            succeeded: ending.status == Status::Succeeded,
-            duration_ms: ending.duration_ms,
-            session_id: ending.session_id.clone(),
-            error: ending.error.clone(),
-        }
-    }
-
-    /// The same from a row that ended before.
-    pub fn of_row(run: &Run) -> Shown {
-        Shown {
-            succeeded: run.status == Status::Succeeded,
-            duration_ms: run.duration_ms,
-            session_id: run.session_id.clone(),
-            error: run.error.clone(),
-        }
-    }
-
-    fn patch(&self, now: i64) -> StatePatch {
-        let status = if self.succeeded { LastStatus::Success } else { LastStatus::Error };
-        let mut patch = StatePatch {
-            updated_at: Patch::Set(now),
-            last_status: Patch::Set(status),
-            ..StatePatch::default()
-        };
-        if let Some(duration) = self.duration_ms {
-            patch.last_duration_ms = Patch::Set(duration);
-        }
-        if let Some(session) = &self.session_id {
-            patch.last_session_id = Patch::Set(session.clone());
-        }
-        patch.last_error = match (&self.error, self.succeeded) {
-            (_, true) => Patch::Remove,
-            (Some(error), false) => Patch::Set(error.clone()),
-            (None, false) => Patch::Set("the run failed without a word".to_owned()),
-        };
-        patch
-    }
-}
-
 fn status_of(ended: Ended) -> Status {
     match ended {
         Ended::Succeeded => Status::Succeeded,
@@ -329,19 +260,4 @@ fn status_of(ended: Ended) -> Status {
 /// Puts an agent's reason into the ledger's words: the same word.
 fn reason_of(reason: EndReason) -> Reason {
     Reason::from_word(reason.as_str()).unwrap_or(Reason::AgentError)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shared_state_never_keeps_an_error_of_a_success() {
-        let mut ending = Ending::new(Status::Succeeded);
-        ending.error = Some("kept in a worktree".to_owned());
-        let patch = Shown::of(&ending).patch(1);
-        assert_eq!(patch.last_error, Patch::Remove, "the peer reads lastError as a failure");
-        let lost = Shown::of(&Ending::new(Status::Lost)).patch(1);
-        assert_eq!(lost.last_status, Patch::Set(LastStatus::Error), "lost is no success");
-    }
 }

@@ -1,10 +1,9 @@
 //! What is looked after every 30 s: the dead, the unwritten, the waiting (PROTOCOL §5–6).
 
-use super::finish::Shown;
 use super::queue::Waiting;
 use super::{Runtime, lock};
 use crate::agent::Evidence;
-use crate::claim::Claim;
+use crate::claim::{Claim, Shown};
 use crate::event::EventKind;
 use crate::ledger::{Ending, Reason, Run, Stale, Status, Trigger};
 use crate::project::{self, Patch, ProjectError, StatePatch};

@@ -3,12 +3,11 @@
 use super::queue::Waiting;
 use super::worker::Refusal;
 use super::{Runtime, lock};
-use crate::claim::{ClaimError, Claimed, Taken, judge_taken};
+use crate::claim::{ClaimError, Claimed, Taken, show_claim_failure};
 use crate::event::EventKind;
 use crate::ledger::{LedgerError, Reason, SlotRow, Status};
-use crate::project::{self, Patch, ProjectError, StatePatch};
-use crate::schedule::Compiled;
-use crate::task::{LastStatus, TaskKey};
+use crate::project::ProjectError;
+use crate::task::TaskKey;
 use std::sync::Arc;
 
 impl Runtime {
@@ -85,7 +84,8 @@ impl Runtime {
         let (subject, shown) = (key.clone(), text.clone());
         let taken = self
             .blocking(move |runtime| {
-                runtime.show_claim_failure(&subject, slot, compiled.as_ref(), &shown)
+                let now = runtime.clock.now_ms();
+                show_claim_failure(&runtime.folder, &subject, slot, compiled.as_ref(), &shown, now)
             })
             .await
             .unwrap_or(false);
@@ -95,38 +95,6 @@ impl Runtime {
             self.record_slot(&key, slot, Status::Failed, reason, Some(text));
             self.emit(EventKind::RunFinished, Some(&key), None);
         }
-    }
-
-    /// Writes a failed claim into the shared file, as far as that goes; says whether somebody else
-    /// has the slot. Blocks.
-    pub(super) fn show_claim_failure(
-        &self,
-        key: &TaskKey,
-        slot: i64,
-        compiled: Option<&Compiled>,
-        error: &str,
-    ) -> bool {
-        let now = self.clock.now_ms();
-        let mut taken = false;
-        let written = project::update(&self.folder, &key.project_id, |document| {
-            let Some(task) = document.task(&key.task_id) else { return Ok(()) };
-            let last = task.state.last_scheduled_for;
-            taken = judge_taken(slot, last, now, compiled).is_some();
-            if !taken {
-                let patch = StatePatch {
-                    updated_at: Patch::Set(now),
-                    last_status: Patch::Set(LastStatus::Error),
-                    last_error: Patch::Set(error.to_owned()),
-                    ..StatePatch::default()
-                };
-                document.set_state(&key.task_id, &patch);
-            }
-            Ok::<(), ProjectError>(())
-        });
-        if let Err(error) = written {
-            tracing::debug!(%error, "the failed claim is not in the shared file either");
-        }
-        taken
     }
 
     /// Records one slot that did not run, if it has no row yet.

@@ -28,10 +28,15 @@ struct Look {
 }
 
 impl Runtime {
-    /// Runs until the runtime stops.
-    pub(crate) async fn schedule(self: Arc<Self>) {
-        let mut last = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
-        self.began.store(last.wall, Ordering::Relaxed);
+    /// Starts the loop; it runs until the runtime stops.
+    pub(crate) fn start(self: &Arc<Self>) {
+        // Noted here: the loop itself may come to it only after a nap.
+        let first = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
+        self.began.store(first.wall, Ordering::Relaxed);
+        drop(self.go(Arc::clone(self).schedule(first)));
+    }
+
+    async fn schedule(self: Arc<Self>, mut last: Look) {
         let mut maintained = i64::MIN;
         loop {
             let look = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };

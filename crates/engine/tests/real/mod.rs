@@ -202,6 +202,22 @@ impl World {
         Agents::new(self.config.clone(), Arc::new(SystemClock))
     }
 
+    /// Returns agents that are told where the server is, as `--opencode` does.
+    pub fn attached_agents(&self) -> Agents {
+        let server = self.server();
+        let text = |key: &str| server[key].as_str().map(str::to_owned);
+        let mut config = self.config.clone();
+        config.own = self.own.join("another");
+        config.opencode.flag = text("url");
+        config.opencode.password = text("password");
+        Agents::new(config, Arc::new(SystemClock))
+    }
+
+    /// Runs a job with other agents than the world's own.
+    pub fn run_with(&self, agents: Agents, model: &str, prompt: &str) -> Running {
+        Running::spawn(agents, self.job(model, prompt).0)
+    }
+
     pub async fn abort(&self, id: &str) {
         self.call(reqwest::Method::POST, &format!("/session/{id}/abort"), Some(json!({}))).await;
     }

@@ -1,5 +1,7 @@
 // A second implementation of the plain protocol, with no care: exclusive create, judge, unlink.
-// usage: node plain_worker.mjs counter|cs PROJECTS_DIR PROJECT_ID JSON_OPTS
+// usage: node plain_worker.mjs counter|cs|claim PROJECTS_DIR PROJECT_ID JSON_OPTS
+// claim {n,tasks,base,startAt,pace,log}: claims the n slots of each task in turn; appends
+// `won TASK K` to the log for each.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -68,15 +70,41 @@ function section() {
   fs.appendFileSync(opts.log, `${process.pid} ${start} ${process.hrtime.bigint()}\n`);
 }
 
+// A slot not later than the newest claimed one is taken.
+function claim(id, slot) {
+  const config = JSON.parse(fs.readFileSync(file, 'utf8'));
+  const task = config.scheduledTasks.find((found) => found.id === id);
+  const last = task.state.lastScheduledFor;
+  if (last !== undefined && last >= slot - 5000) return false;
+  Object.assign(task.state, { lastScheduledFor: slot, lastRunAt: slot, lastStatus: 'running' });
+  const temporary = `${file}.${process.pid}.tmp`;
+  fs.writeFileSync(temporary, JSON.stringify(config, null, 2));
+  fs.renameSync(temporary, file);
+  return true;
+}
+
 nap((opts.startAt ?? 0) - Date.now());
 let ok = 0;
 const errors = [];
-for (let k = 0; k < opts.n; k++) {
+function attempt(work) {
   try {
-    locked(mode === 'cs' ? section : count);
+    const done = locked(work);
     ok += 1;
+    return done;
   } catch (error) {
     errors.push(String(error));
+    return false;
   }
+}
+if (mode === 'claim') {
+  for (let k = 0; k < opts.n; k++) {
+    nap(opts.startAt + (k + Math.random() * 0.6) * opts.pace - Date.now());
+    for (const id of opts.tasks) {
+      const won = attempt(() => claim(id, opts.base + k * 60_000));
+      if (won) fs.appendFileSync(opts.log, `won ${id} ${k}\n`);
+    }
+  }
+} else {
+  for (let k = 0; k < opts.n; k++) attempt(mode === 'cs' ? section : count);
 }
 console.log(JSON.stringify({ pid: process.pid, ok, entered: ok, errors }));

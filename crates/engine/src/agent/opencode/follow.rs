@@ -26,7 +26,10 @@ use tokio::time::Instant;
 /// The pause before a second look that has to confirm the first.
 const CONFIRM: Duration = Duration::from_millis(250);
 /// How long a stopped session may take to become idle.
-const STOP_LIMIT: Duration = Duration::from_secs(5);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// How long a stopped session without an ended turn must stay idle. An abort that comes before a
+/// turn has begun stops nothing, and the turn then begins.
+const STOP_SETTLE: Duration = Duration::from_secs(2);
 /// How many child sessions are counted.
 const MOST_RELATIVES: usize = 200;
 
@@ -70,6 +73,10 @@ pub(crate) struct Follower<'a> {
     accepted: bool,
     unreachable: bool,
     superseded: bool,
+    /// The message that began the turn before the present one.
+    before: Option<String>,
+    /// The request of a slash command that has not answered yet.
+    sending: Option<Sending>,
 }
 
 enum Look {
@@ -101,6 +108,8 @@ impl<'a> Follower<'a> {
             accepted: false,
             unreachable: false,
             superseded: false,
+            before: None,
+            sending: None,
         }
     }
 
@@ -109,8 +118,8 @@ impl<'a> Follower<'a> {
     pub(crate) async fn turn(
         &mut self,
         inbox: &mut Inbox,
-        before: Option<&str>,
-        mut sending: Option<Sending>,
+        before: Option<String>,
+        sending: Option<Sending>,
         taken_over: bool,
     ) -> TurnEnd {
         let timing = self.opencode.timing;
@@ -118,19 +127,21 @@ impl<'a> Follower<'a> {
         let mut idle_since: Option<Instant> = None;
         let mut next = began;
         self.told = None;
+        self.before = before;
+        self.sending = sending;
         loop {
             tokio::select! {
                 biased;
                 control = inbox.next() => match control {
-                    Control::Stop { reason } => return self.stop_sending(sending, reason),
+                    Control::Stop { reason } => return TurnEnd::Stopped(reason),
                     Control::Answer { ask_id, answer } => {
                         self.answer(&ask_id, &answer).await;
                         next = Instant::now();
                         continue;
                     }
                 },
-                sent = finished(&mut sending), if sending.is_some() => {
-                    sending = None;
+                sent = finished(&mut self.sending) => {
+                    self.sending = None;
                     if let Err(error) = sent {
                         self.refused(&error);
                     }
@@ -147,8 +158,8 @@ impl<'a> Follower<'a> {
             }
             let looked = tokio::select! {
                 biased;
-                reason = inbox.stopped() => return self.stop_sending(sending, reason),
-                looked = self.poll(before) => looked,
+                reason = inbox.stopped() => return TurnEnd::Stopped(reason),
+                looked = self.poll() => looked,
             };
             if self.superseded {
                 return TurnEnd::Superseded;
@@ -161,8 +172,7 @@ impl<'a> Follower<'a> {
                     let quiet = idle_since.map(|since| now - since);
                     idle_since = idle_since.or(Some(now));
                     next = now + CONFIRM.min(timing.poll);
-                    let waits = sending.is_some();
-                    let ended = self.verdict(seen, quiet, now - began, waits, taken_over);
+                    let ended = self.verdict(seen, quiet, now - began, taken_over);
                     if let Some(end) = ended {
                         return end;
                     }
@@ -172,7 +182,7 @@ impl<'a> Follower<'a> {
                     idle_since = None;
                     tokio::select! {
                         biased;
-                        reason = inbox.stopped() => return self.stop_sending(sending, reason),
+                        reason = inbox.stopped() => return TurnEnd::Stopped(reason),
                         () = self.reconnect(&error) => {}
                     }
                 }
@@ -180,20 +190,11 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn stop_sending(&self, sending: Option<Sending>, reason: StopReason) -> TurnEnd {
-        // On shutdown the request is left alone as long as this process lives.
-        if let Some(sending) = sending.filter(|_| reason != StopReason::Shutdown) {
-            sending.abort();
-        }
-        TurnEnd::Stopped(reason)
-    }
-
     fn verdict(
         &self,
         seen: Seen,
         quiet: Option<Duration>,
         elapsed: Duration,
-        waits: bool,
         taken_over: bool,
     ) -> Option<TurnEnd> {
         let timing = self.opencode.timing;
@@ -205,7 +206,7 @@ impl<'a> Follower<'a> {
             (Seen::Unfinished, _) => quiet_for(timing.settle).then_some(TurnEnd::Restarted),
             (_, Some(told)) => quiet_for(timing.settle).then(|| failed(told)),
             // A slash command may work for long before its message is there.
-            (_, None) if waits => None,
+            (_, None) if self.sending.is_some() => None,
             (Seen::NoAnswer, None) => quiet_for(timing.begin).then_some(TurnEnd::NotStarted(None)),
             (Seen::NoMessage, None) if taken_over => {
                 quiet_for(timing.begin).then_some(TurnEnd::NotSent)
@@ -240,7 +241,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    async fn poll(&mut self, before: Option<&str>) -> Result<Look, CallError> {
+    async fn poll(&mut self) -> Result<Look, CallError> {
         let client = self.client.clone();
         let statuses = client.statuses(&self.directory).await?;
         let permissions = client.permissions(&self.directory).await?;
@@ -285,7 +286,7 @@ impl<'a> Follower<'a> {
             }
             None | Some(wire::Status::Idle) => {
                 let messages = client.messages(&self.session, &self.directory).await?;
-                let seen = look(&messages, before);
+                let seen = look(&messages, self.before.as_deref());
                 if seen != Seen::NoMessage {
                     self.tell_accepted().await;
                 }
@@ -409,16 +410,7 @@ impl<'a> Follower<'a> {
                 ),
             ));
         }
-        let end = Instant::now() + STOP_LIMIT;
-        loop {
-            self.reject_pending().await;
-            let statuses = self.client.statuses(&self.directory).await;
-            let idle = statuses.is_ok_and(|statuses| !statuses.contains_key(&self.session));
-            if idle || Instant::now() >= end {
-                break;
-            }
-            tokio::time::sleep(CONFIRM).await;
-        }
+        self.wait_idle().await;
         self.reject_pending().await;
         let mut outcome = crate::agent::stopped(reason, &asks);
         if let Err(error) = aborted {
@@ -428,6 +420,41 @@ impl<'a> Follower<'a> {
             ));
         }
         self.with_usage(outcome).await
+    }
+
+    /// Waits until nothing of an aborted turn goes on, and aborts again what began since.
+    async fn wait_idle(&mut self) {
+        let end = Instant::now() + STOP_LIMIT;
+        let mut idle_since: Option<Instant> = None;
+        while Instant::now() < end {
+            self.reject_pending().await;
+            let statuses = self.client.statuses(&self.directory).await;
+            match statuses {
+                Ok(statuses) if !statuses.contains_key(&self.session) => {
+                    let now = Instant::now();
+                    let since = *idle_since.get_or_insert(now);
+                    if now - since >= STOP_SETTLE || self.has_ended().await {
+                        return;
+                    }
+                }
+                Ok(_) => {
+                    idle_since = None;
+                    let _ = self.client.abort(&self.session, &self.directory).await;
+                }
+                Err(_) => idle_since = None,
+            }
+            tokio::time::sleep(CONFIRM).await;
+        }
+    }
+
+    /// Says whether the turn is over for good: its request has answered, and its messages say so.
+    async fn has_ended(&mut self) -> bool {
+        if self.sending.as_ref().is_some_and(|sending| !sending.is_finished()) {
+            return false;
+        }
+        let messages = self.client.messages(&self.session, &self.directory).await;
+        messages
+            .is_ok_and(|messages| matches!(look(&messages, self.before.as_deref()), Seen::Ended(_)))
     }
 
     async fn reject_pending(&mut self) {

@@ -101,7 +101,7 @@ impl<'a> Drive<'a> {
                     return (end, Some((EndReason::NotStarted, text)));
                 }
             };
-            end = follower.turn(inbox, before.as_deref(), None, false).await;
+            end = follower.turn(inbox, before, None, false).await;
         }
     }
 

@@ -8,11 +8,13 @@
 mod asks;
 mod check;
 mod client;
+mod error;
 mod events;
 #[cfg(test)]
 mod fake;
 mod follow;
 mod goals;
+mod info;
 mod judge;
 #[cfg(test)]
 mod recorded;
@@ -22,15 +24,16 @@ mod server;
 mod tests;
 mod wire;
 
+pub use error::AgentError;
+pub use info::{AgentInfo, CommandInfo, ModelInfo, OpencodeHealth, ProviderInfo};
+
 use super::config::AgentsConfig;
 use super::job::{EndReason, Job, Outcome};
 use super::journal::{self, Inbox, Journal, StepKind};
 use crate::clock::Clock;
-use client::{CallError, Client};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use client::Client;
 use server::{OwnServer, Places};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,176 +41,6 @@ use tokio::time::Instant;
 
 /// The line of versions that everything here was tried with.
 const TRIED: &str = "1.18.";
-
-/// Says why OpenCode cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AgentError {
-    /// Nobody answers at its address.
-    #[error("OpenCode does not answer at {url}: {cause}")]
-    Unreachable {
-        /// Its address.
-        url: String,
-        /// What happened.
-        cause: String,
-    },
-    /// It wants another password.
-    #[error(
-        "OpenCode at {url} wants another password. Set OPENCODE_SERVER_PASSWORD (and OPENCODE_SERVER_USERNAME) to its own."
-    )]
-    Denied {
-        /// Its address.
-        url: String,
-    },
-    /// Something else answers there.
-    #[error(
-        "What answers at {url} is not OpenCode. Check `opencode.url` in the settings, OPENCODE_HOST and OPENCODE_PORT."
-    )]
-    NotOpencode {
-        /// The address.
-        url: String,
-    },
-    /// It answered with an error.
-    #[error("{cause}")]
-    Answer {
-        /// What it said.
-        cause: String,
-    },
-    /// The program is not installed, or nobody knows where.
-    #[error(
-        "OpenCode was not found{}. Install it (https://opencode.ai), or set `opencode.binary` in the settings or OPENCODE_BINARY to the program.",
-        looked_at(looked)
-    )]
-    Missing {
-        /// Where it was looked for.
-        looked: Vec<PathBuf>,
-    },
-    /// It could not be started.
-    #[error("OpenCode could not be started: {cause}")]
-    Start {
-        /// What happened.
-        cause: String,
-    },
-    /// An address that is none.
-    #[error("{name} is `{value}`, which is no address. Write one such as http://127.0.0.1:4096.")]
-    BadAddress {
-        /// Where it comes from.
-        name: &'static str,
-        /// What it says.
-        value: String,
-    },
-    /// A file of ours could not be used.
-    #[error("{path} could not be used: {cause}", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What happened.
-        cause: String,
-    },
-}
-
-fn looked_at(looked: &[PathBuf]) -> String {
-    if looked.is_empty() {
-        return String::new();
-    }
-    let paths: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
-    format!(" (looked at {})", paths.join(", "))
-}
-
-impl AgentError {
-    /// Says whether waiting may help.
-    fn is_passing(&self) -> bool {
-        match self {
-            AgentError::Unreachable { .. }
-            | AgentError::Answer { .. }
-            | AgentError::Start { .. }
-            | AgentError::File { .. } => true,
-            AgentError::Denied { .. }
-            | AgentError::NotOpencode { .. }
-            | AgentError::Missing { .. }
-            | AgentError::BadAddress { .. } => false,
-        }
-    }
-
-    fn from_call(client: &Client, error: &CallError) -> Self {
-        let url = client.base().to_owned();
-        match error {
-            CallError::NoConnection(cause) | CallError::Broken(cause) => {
-                AgentError::Unreachable { url, cause: cause.clone() }
-            }
-            CallError::Denied => AgentError::Denied { url },
-            CallError::NotOpencode => AgentError::NotOpencode { url },
-            CallError::Status { .. } => AgentError::Answer { cause: error.to_string() },
-        }
-    }
-}
-
-/// A provider and what can be chosen of it; for pickers, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ProviderInfo {
-    /// The part of `model` before the first slash.
-    pub id: String,
-    /// For people.
-    pub name: String,
-    /// Its models; empty for a command, which takes any.
-    pub models: Vec<ModelInfo>,
-}
-
-/// A model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ModelInfo {
-    /// The part of `model` after the first slash.
-    pub id: String,
-    /// For people.
-    pub name: String,
-    /// Its variants (thinking levels).
-    pub variants: Vec<String>,
-}
-
-/// An agent that a task may name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentInfo {
-    /// Its name.
-    pub name: String,
-    /// What it is for; may be empty.
-    pub description: String,
-    /// `primary`, `subagent` or `all`.
-    pub mode: String,
-}
-
-/// A slash command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CommandInfo {
-    /// Its name, without the slash.
-    pub name: String,
-    /// What it does; may be empty.
-    pub description: String,
-}
-
-/// What is seen of OpenCode without starting it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OpencodeHealth {
-    /// Its address; `None` while none of ours runs.
-    pub url: Option<String>,
-    /// Whether it is a server of ours, which is started when it is needed.
-    pub own: bool,
-    /// Whether it answered just now.
-    pub healthy: bool,
-    /// Its version, if it said one.
-    pub version: Option<String>,
-    /// Whether Loopkeeper was tried with this version.
-    pub tried: bool,
-    /// The program that would be started; `None` when it is attached or not found.
-    pub binary: Option<PathBuf>,
-    /// What is wrong, and what to do.
-    pub error: Option<String>,
-    /// The last lines of our server's log.
-    pub log: Vec<String>,
-}
 
 /// How long things are waited for.
 #[derive(Debug, Clone, Copy)]
@@ -616,6 +449,7 @@ mod address_tests {
     use super::super::config::OpencodeConfig;
     use super::*;
     use crate::clock::SystemClock;
+    use std::path::PathBuf;
 
     fn opencode(config: OpencodeConfig) -> Opencode {
         let config = AgentsConfig {

@@ -5,6 +5,7 @@ use crate::agent::testing::{Note, Notes, job};
 use crate::agent::{Ended, Evidence, OpencodeConfig};
 use crate::clock::SystemClock;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 
@@ -123,6 +124,7 @@ async fn nothing_is_sent_when_the_session_cannot_be_stored() {
     assert_eq!(sent, ["POST", "DELETE"], "the session is made and removed, no prompt goes out");
 }
 
+/// Case K04, second half: the session that was made reports another directory.
 #[tokio::test]
 async fn a_session_in_another_folder_is_removed_and_nothing_prompted() {
     let place = place();
@@ -158,6 +160,7 @@ async fn what_is_no_opencode_is_said_so_at_once() {
     assert!(outcome.error.expect("a text").contains("OPENCODE_SERVER_PASSWORD"));
 }
 
+/// Case B07: OpenCode may take long to boot; one that never comes up is a failure after ten minutes.
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_server_is_tried_for_ten_minutes() {
     let place = place();
@@ -195,6 +198,7 @@ async fn an_answer_that_stays_unfinished_is_lost() {
     assert_eq!((outcome.status, outcome.reason), (Ended::Lost, Some(EndReason::Restarted)));
 }
 
+/// Case K01: an accepted prompt of which nothing is ever seen was not started.
 #[tokio::test(start_paused = true)]
 async fn a_prompt_that_never_appears_fails_after_half_a_minute() {
     let place = place();
@@ -284,4 +288,84 @@ async fn a_child_sessions_permission_blocks_its_parent() {
     let outcome = running.await.expect("no panic");
     assert_eq!(outcome.status, Ended::LeftRunning);
     assert!(!fake.changes().iter().any(|request| request.path.ends_with("/abort")), "it goes on");
+}
+
+/// A server on which somebody else drives the goal, and has brought it to `status`.
+async fn driven_elsewhere(place: &Place, status: &'static str) -> (Fake, Outcome) {
+    let fake = Fake::start(&place.directory, move |request| {
+        if is(request, "PATCH", "/ses_1") {
+            return Some(Reply::Json(json!({})));
+        }
+        is(request, "GET", "/session/ses_1").then(|| {
+            let goal = json!({ "status": status, "turnsUsed": 3, "note": "CI is down" });
+            Reply::Json(json!({ "id": "ses_1", "metadata": { "openchamber": { "goal": goal } } }))
+        })
+    })
+    .await;
+    let mut job = place.job("Make it green.");
+    job.execution.goal_enabled = Some(true);
+    let outcome = place.run(&fake, &job, &Notes::default()).await;
+    (fake, outcome)
+}
+
+#[tokio::test]
+async fn a_goal_that_somebody_else_drives_is_only_followed() {
+    let place = place();
+    let (fake, outcome) = driven_elsewhere(&place, "complete").await;
+    assert_eq!(outcome.status, Ended::Succeeded, "{:?}", outcome.error);
+    let prompts: Vec<Request> =
+        fake.changes().into_iter().filter(|r| is(r, "POST", "/prompt_async")).collect();
+    assert_eq!(prompts.len(), 1, "two drivers would send everything twice");
+    let parts = prompts[0].body["parts"].as_array().expect("parts");
+    assert_eq!(parts[1]["synthetic"], true, "the introduction is not the user's text");
+    let goal = fake.changes().into_iter().find(|r| r.method == "PATCH").expect("written");
+    let goal = &goal.body["metadata"]["openchamber"]["goal"];
+    assert_eq!((&goal["status"], &goal["objective"]), (&"active".into(), &"Make it green.".into()));
+
+    let (_, outcome) = driven_elsewhere(&place, "blocked").await;
+    assert_eq!(outcome.reason, Some(EndReason::GoalBlocked));
+    assert!(outcome.error.expect("a text").contains("CI is down"));
+}
+
+#[tokio::test]
+async fn a_turn_that_begins_after_its_abort_is_aborted_again() {
+    // An abort between "accepted" and the turn's first step stops nothing: this left a session
+    // running that nobody followed.
+    let place = place();
+    let aborts = Arc::new(AtomicUsize::new(0));
+    let looks = Arc::new(AtomicUsize::new(0));
+    let fake = Fake::start(&place.directory, {
+        let (aborts, looks) = (Arc::clone(&aborts), Arc::clone(&looks));
+        move |request| {
+            if is(request, "POST", "/abort") {
+                aborts.fetch_add(1, Ordering::Relaxed);
+                return Some(Reply::Json(json!(true)));
+            }
+            if request.path == "/session/status" {
+                let begun = match aborts.load(Ordering::Relaxed) {
+                    0 => true,
+                    1 => looks.fetch_add(1, Ordering::Relaxed) >= 2,
+                    _ => false,
+                };
+                let busy = json!({ "ses_1": { "type": "busy" } });
+                return Some(Reply::Json(if begun { busy } else { json!({}) }));
+            }
+            is(request, "GET", "/message").then(|| {
+                let ended = aborts.load(Ordering::Relaxed) > 1;
+                let roles: &[&str] = if ended { &["user", "assistant"] } else { &["user"] };
+                Reply::Json(messages(roles))
+            })
+        }
+    })
+    .await;
+    let (sender, receiver) = mpsc::channel(1);
+    let notes = Arc::new(Notes::default());
+    let running = tokio::spawn({
+        let (agents, job, notes) = (place.agents(&fake.url), place.job("x"), Arc::clone(&notes));
+        async move { agents.run(&job, &*notes, receiver).await }
+    });
+    notes.wait(|notes, _| notes.contains(&Note::Accepted).then_some(())).await;
+    sender.send(Control::Stop { reason: StopReason::Cancelled }).await.expect("running");
+    assert_eq!(running.await.expect("no panic").status, Ended::Cancelled);
+    assert_eq!(aborts.load(Ordering::Relaxed), 2, "the turn that began late was stopped too");
 }

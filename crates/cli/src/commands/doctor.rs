@@ -1,0 +1,49 @@
+//! `doctor`: everything that can be wrong, and what to do about it.
+
+use crate::context::Context;
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output::Ink;
+use loopkeeper_engine::view::{Finding, FindingSeverity};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+pub async fn run(_: Args, context: &Context) -> Outcome {
+    let findings = match context.open(false).await {
+        Ok(engine) => engine.doctor().await?,
+        // What keeps the data folder from being opened is the first finding.
+        Err(failure) => vec![refused(&failure, context)],
+    };
+    if context.out.json {
+        context.out.value(&findings);
+    } else {
+        for finding in &findings {
+            let (ink, mark) = match finding.severity {
+                FindingSeverity::Ok => (Ink::Good, "ok     "),
+                FindingSeverity::Warning => (Ink::Warn, "warning"),
+                FindingSeverity::Error => (Ink::Bad, "error  "),
+            };
+            context.out.line(format!(
+                "{}  {}: {}",
+                context.out.ink(ink, mark),
+                finding.area,
+                finding.message
+            ));
+            if let Some(help) = &finding.help {
+                context.out.line(format!("         {help}"));
+            }
+        }
+    }
+    let broken = findings.iter().any(|finding| finding.severity == FindingSeverity::Error);
+    Ok(if broken { FAILED } else { DONE })
+}
+
+fn refused(failure: &Failure, context: &Context) -> Finding {
+    let help = failure.help.clone();
+    Finding {
+        area: "data folder".to_owned(),
+        severity: FindingSeverity::Error,
+        message: failure.message.clone(),
+        help: help.or_else(|| Some(format!("look at {}", context.paths.data.display()))),
+    }
+}

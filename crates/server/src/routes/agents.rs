@@ -1,0 +1,49 @@
+//! Agents and models, for pickers; never a secret.
+
+use super::{Answer, Shared, says};
+use crate::extract::Params;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::Json;
+use axum::extract::State;
+use loopkeeper_engine::engine::Engine;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(super) fn routes() -> ApiRouter<Shared> {
+    ApiRouter::new()
+        .api_route(
+            "/api/agents",
+            get_with(
+                agents,
+                says(
+                    "listAgents",
+                    "agents",
+                    "Returns the agent server's state, agents and slash commands.",
+                ),
+            ),
+        )
+        .api_route(
+            "/api/models",
+            get_with(
+                models,
+                says("listModels", "agents", "Lists usable models as {provider, model, name}."),
+            ),
+        )
+}
+
+/// Where.
+#[derive(Deserialize, JsonSchema)]
+struct Where {
+    /// The project's folder: agents and models can differ by folder.
+    directory: Option<String>,
+}
+
+async fn agents(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<Value> {
+    Ok(Json(engine.agents(place.directory.as_deref()).await?))
+}
+
+async fn models(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<Value> {
+    Ok(Json(engine.models(place.directory.as_deref()).await?))
+}

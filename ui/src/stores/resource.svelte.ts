@@ -1,0 +1,66 @@
+import { ApiError } from '../api/client';
+
+/**
+ * One answer of the routes, kept until a newer one is there: what is shown never blinks while it is read again.
+ * Readings asked for while one is under way come to one more, so that a burst of events costs two.
+ */
+export class Resource<T> {
+  value = $state.raw<T | undefined>(undefined);
+  error = $state.raw<ApiError | undefined>(undefined);
+  /** True from the second reading that lasts over 200 ms on; no spinner for what is quicker. */
+  slow = $state(false);
+  #read: () => Promise<T>;
+  #running: Promise<void> | null = null;
+  #again = false;
+  #turn = 0;
+
+  constructor(read: () => Promise<T>) {
+    this.#read = read;
+  }
+
+  /** Reads again; resolves when an answer is there that was asked for after this call. */
+  load(): Promise<void> {
+    if (this.#running) {
+      this.#again = true;
+      return this.#running;
+    }
+    this.#running = this.#cycle().finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  /** Forgets the answer: what is asked for now is something else. */
+  reset(): void {
+    this.#turn += 1;
+    this.value = undefined;
+    this.error = undefined;
+    if (this.#running) this.#again = true;
+  }
+
+  async #cycle(): Promise<void> {
+    do {
+      this.#again = false;
+      const turn = this.#turn;
+      const timer = setTimeout(() => (this.slow = true), 200);
+      try {
+        const value = await this.#read();
+        if (turn === this.#turn) {
+          this.value = value;
+          this.error = undefined;
+        }
+      } catch (error) {
+        if (turn === this.#turn) this.error = asApiError(error);
+      } finally {
+        clearTimeout(timer);
+        this.slow = false;
+      }
+    } while (this.#again);
+  }
+}
+
+export function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new ApiError(text, 0, 'unexpected', undefined, null, error instanceof Error ? (error.stack ?? text) : text);
+}

@@ -1,0 +1,2 @@
+export { t } from './en';
+export * as time from './time';

@@ -1,0 +1,332 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { dist, grave, launch } from './browser';
+import { Fake, type FakeOptions } from './fake-server';
+
+let context: BrowserContext;
+let closeBrowser: () => Promise<void>;
+let fake: Fake;
+let base: string;
+let page: Page;
+let errors: string[];
+
+beforeAll(async () => {
+  ({ context, close: closeBrowser } = await launch());
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+});
+afterAll(() => closeBrowser());
+
+async function open(hash = '#/tasks', options: FakeOptions = {}): Promise<void> {
+  fake = new Fake({ dist, ...options });
+  base = await fake.listen();
+  page = await context.newPage();
+  errors = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => {
+    // A refused call is one of the things that are tested.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(`${base}/${hash}`);
+}
+beforeEach(() => {
+  errors = [];
+});
+afterEach(async () => {
+  const violations = fake.violations;
+  await page.close();
+  await fake.close();
+  expect(errors, 'no error may reach the console').toEqual([]);
+  expect(violations, 'the page keeps within its own policy').toEqual([]);
+});
+const digest = '/home/ada/src/alpha/.agents/loops/daily-digest.md';
+const editor = (path: string): string => `#/editor?path=${encodeURIComponent(path)}&project=path_alpha`;
+const row = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('link', { name, exact: true }) });
+const toast = (text: string | RegExp) => page.locator('[data-sonner-toast]').filter({ hasText: text });
+async function retype(line: string, text: string): Promise<void> {
+  await page.locator('.cm-line', { hasText: line }).click();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Shift+End');
+  await page.keyboard.type(text);
+}
+
+describe('tasks', () => {
+  it('moves, opens, toggles, runs and stops by keyboard alone', async () => {
+    await open();
+    await row('daily-digest').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('daily');
+    await page.keyboard.press('Tab');
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+    await page.keyboard.press('j');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('daily-digest');
+    await page.keyboard.press('Space');
+    await page.getByRole('switch', { name: 'Enable daily-digest' }).waitFor();
+    await expect.poll(() => fake.files.get(digest), { message: 'one token of the file changes' }).toContain('enabled: false');
+    await page.keyboard.press('r');
+    await row('daily-digest').getByText('Running').waitFor();
+    await page.keyboard.press('r');
+    await page.getByRole('button', { name: 'Run daily-digest now' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('complementary', { name: 'daily-digest' }).getByText('Next runs').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('complementary').waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+  it('deletes a loop after naming its file, and brings it back', async () => {
+    await open();
+    await page.getByRole('button', { name: 'Actions for daily-digest' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(digest).waitFor();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await row('daily-digest').waitFor({ state: 'detached' });
+    await toast('daily-digest was deleted').getByRole('button', { name: 'Undo' }).click();
+    await row('daily-digest').waitFor();
+    expect(fake.files.has(digest)).toBe(true);
+  });
+  it('answers a permission from the list', async () => {
+    await open();
+    await row('weekly-audit').getByRole('button', { name: 'Allow once' }).click();
+    await row('weekly-audit').getByText('Running').waitFor();
+  });
+  it('filters and searches', async () => {
+    await open();
+    await page.getByRole('radio', { name: /Blocked/ }).click();
+    await row('translate-docs').waitFor();
+    expect(await page.getByRole('listitem').filter({ has: page.getByRole('switch') }).count()).toBe(2);
+    await page.getByRole('searchbox').fill('audit');
+    await row('translate-docs').waitFor({ state: 'detached' });
+  });
+  it('scrolls a thousand tasks, drawing only what is seen', async () => {
+    await open('#/tasks', { many: 1000 });
+    await page.getByText('1,014 tasks').waitFor();
+    const list = page.getByRole('list', { name: 'Task list' });
+    const worst = await list.evaluate(async (box) => {
+      let worst = 0;
+      let last = performance.now();
+      for (let n = 0; n < 60; n += 1) {
+        box.scrollTop += 640;
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        const now = performance.now();
+        worst = Math.max(worst, now - last);
+        last = now;
+      }
+      return worst;
+    });
+    console.log(`1,014 tasks: slowest of 60 frames while scrolling ${worst.toFixed(0)} ms`);
+    expect(await page.getByRole('switch').count(), 'rows out of sight are not in the document').toBeLessThan(60);
+    await page.keyboard.press('k');
+    await page.keyboard.press('k');
+    expect(await list.getByRole('listitem').last().getAttribute('aria-setsize')).toBe('1014');
+  });
+});
+
+describe('the editor', () => {
+  it('underlines, fixes, previews and saves', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('schedule', 'schedule: */30 * * * *');
+    await page.getByRole('button', { name: 'Quote it' }).click();
+    await page.getByText('Every 30 minutes').waitFor();
+    await page.keyboard.press('Control+s');
+    await toast(/Saved\. Next run/).waitFor();
+    expect(fake.files.get(digest)).toContain('schedule: "*/30 * * * *"\n');
+  });
+  it('saves a malformed text, and says what stays armed', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('model:', 'modle: x');
+    await page.getByText('model is missing').waitFor();
+    await page.keyboard.press('Control+s');
+    await toast('last good definition stays armed').waitFor();
+  });
+  it('shows both versions when the file changed meanwhile, and loses neither', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('Summarize what changed', 'My sentence.');
+    fake.write(digest, (fake.files.get(digest) ?? '').replace('Group by area', 'Their words'));
+    await page.getByText('The file changed on disk while you were editing').waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByText('Left: the file on disk').waitFor();
+    await page.locator('.cm-merge-a', { hasText: 'Their words' }).waitFor();
+    await page.locator('.cm-merge-b', { hasText: 'My sentence.' }).waitFor();
+    expect(fake.files.get(digest), 'nothing is written before somebody chose').toContain('Their words');
+    await page.getByRole('button', { name: 'Save my text' }).click();
+    await toast(/Saved/).waitFor();
+    expect(fake.files.get(digest)).toContain('My sentence.');
+  });
+  it('asks before unsaved text is left', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('Summarize what changed', 'Unsaved.');
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep editing' }).click();
+    await page.locator('.cm-line', { hasText: 'Unsaved.' }).waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Save and leave' }).click();
+    await page.getByRole('region', { name: 'Runs' }).waitFor();
+    expect(fake.files.get(digest)).toContain('Unsaved.');
+  });
+  it('takes a change on disk by itself while nothing was typed', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    fake.write(digest, (fake.files.get(digest) ?? '').replace('Group by area', 'Their words'));
+    await page.locator('.cm-line', { hasText: 'Their words' }).waitFor();
+  });
+  it('makes a new loop from the template', async () => {
+    await open();
+    await row('daily-digest').waitFor();
+    await page.keyboard.press('n');
+    await page.getByLabel('Name').fill('fresh-loop');
+    await page.getByRole('button', { name: 'Create loop' }).click();
+    await page.locator('.cm-line', { hasText: 'name: fresh-loop' }).waitFor();
+    await page.getByText('Not enabled: it runs only by hand').waitFor();
+  });
+});
+
+describe('the form', () => {
+  it('makes a weekly task, with errors at their fields', async () => {
+    await open('#/task-form');
+    await page.getByRole('button', { name: 'Create task' }).click();
+    await page.getByText('Give it a name.').waitFor();
+    await page.getByLabel('Name').fill('press-review');
+    await page.getByRole('radio', { name: 'Weekly' }).click();
+    await page.getByRole('button', { name: 'Sat' }).click();
+    await page.getByLabel('Add time').fill('730');
+    await page.getByLabel('Add time').press('Enter');
+    await page.getByRole('button', { name: 'Remove 07:30' }).waitFor();
+    await page.getByLabel('Prompt').fill('/rev');
+    await page.getByRole('option', { name: /review/ }).waitFor();
+    await page.keyboard.press('Enter');
+    expect(await page.getByLabel('Prompt').inputValue()).toBe('/review ');
+    await page.getByLabel('Model').fill('opus');
+    await page.getByRole('option', { name: 'anthropic/claude-opus-4-5' }).click();
+    await page.getByRole('button', { name: 'Create task' }).click();
+    await page.getByRole('complementary', { name: 'press-review' }).waitFor();
+    const sent = fake.calls.find((call) => call.method === 'PUT')?.body as { task: { schedule: unknown; execution: unknown } };
+    expect(sent.task.schedule).toMatchObject({ kind: 'weekly', times: ['07:30', '09:00'], weekdays: [1, 2, 3, 4, 5, 6] });
+    expect(sent.task.execution).toMatchObject({ providerID: 'anthropic', modelID: 'claude-opus-4-5' });
+  });
+  it('says at the field what the engine refuses', async () => {
+    await open('#/task-form/path_beta/task-changelog-draft');
+    await page.getByRole('radio', { name: 'Cron' }).click();
+    await page.getByLabel('Expression').fill('0 9 * *');
+    await page.getByText('A cron expression has five fields').first().waitFor();
+  });
+});
+
+describe('what needs somebody', () => {
+  it('is answered, approved with its difference seen, dismissed', async () => {
+    await open('#/needs');
+    await page.getByRole('article', { name: 'translate-docs' }).getByRole('button', { name: 'Zeitplan' }).click();
+    await page.getByRole('article', { name: 'translate-docs' }).waitFor({ state: 'detached' });
+    const approval = page.getByRole('article', { name: 'dependency-updates' });
+    await approval.getByRole('button', { name: 'Show what changed' }).click();
+    await approval.getByText('Keep it short.').waitFor();
+    await approval.getByRole('button', { name: 'Approve' }).click();
+    await approval.waitFor({ state: 'detached' });
+    const failed = page.getByRole('article', { name: 'check-links' }).filter({ hasText: 'Failed' });
+    await failed.getByRole('button', { name: /Dismiss/ }).click();
+    await failed.waitFor({ state: 'detached' });
+  });
+  it('keeps a persist error on the screen until it is dismissed', async () => {
+    await open();
+    await row('triage-inbox').waitFor();
+    const run = fake.runs.find((each) => each.taskName === 'triage-inbox' && each.status === 'running');
+    if (!run) throw new Error('the sample has a running task');
+    fake.finish(run, 'succeeded', { persistError: 'The project file is locked by another program.' });
+    const warning = toast('its end could not be written');
+    await warning.getByText('locked by another program').waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await warning.waitFor();
+    await warning.getByRole('button', { name: /close/i }).click();
+    await warning.waitFor({ state: 'detached' });
+  });
+  it('says so when there is nothing', async () => {
+    await open('#/needs', { calm: true });
+    await page.getByText('Nothing needs you').waitFor();
+    await page.getByText(/^Next: /).waitFor();
+  });
+});
+
+describe('the whole', () => {
+  it('pauses everything, shows it everywhere, and resumes', async () => {
+    await open();
+    await page.getByRole('button', { name: 'Pause everything' }).click();
+    await page.getByRole('menuitem', { name: 'For 1 hour' }).click();
+    await page.getByText(/Everything is paused until/).waitFor();
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    await page.getByText(/Everything is paused until/).waitFor();
+    await page.getByRole('button', { name: 'Resume' }).first().click();
+    await page.getByText(/Everything is paused until/).waitFor({ state: 'detached' });
+  });
+  it('heals a lost connection by itself, and reads again what it missed', async () => {
+    await open();
+    await row('daily-digest').waitFor();
+    const port = Number(new URL(base).port);
+    await fake.close();
+    await page.getByText('The connection to Loopkeeper is lost').waitFor();
+    fake.rows = fake.rows.filter((each) => each.summary.name !== 'old-report');
+    await fake.listen(port);
+    await page.getByText('The connection to Loopkeeper is lost').waitFor({ state: 'detached', timeout: 20_000 });
+    await row('old-report').waitFor({ state: 'detached' });
+    errors = errors.filter((error) => !error.includes('ERR_'));
+  });
+  it('starts with nothing: adds a project, or opens the sample', async () => {
+    await open('#/tasks', { empty: true });
+    await page.getByRole('button', { name: 'Add a project' }).click();
+    await page.getByLabel('Folder').fill('relative');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add project' }).click();
+    await page.getByText('is not an absolute path').waitFor();
+    await page.getByLabel('Folder').fill('/home/ada/src/new');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add project' }).click();
+    await page.getByText('No tasks yet').waitFor();
+  });
+  it('goes from the timeline and the history to a run', async () => {
+    await open('#/timeline');
+    await page.locator('.mark').first().click();
+    await page.getByText('Steps').waitFor();
+    expect(page.url()).toContain('#/runs/');
+  });
+  it('keeps settings, and refuses what cannot be', async () => {
+    await open('#/settings');
+    await page.getByLabel('Time limit').fill('soon');
+    await page.getByLabel('Time limit').press('Enter');
+    await page.getByText('A duration such as').waitFor();
+    await page.getByLabel('Time limit').fill('20m');
+    await page.getByLabel('Time limit').press('Enter');
+    await toast('Saved').waitFor();
+    expect(fake.settings['runs']?.['timeout']).toBe('20m');
+  });
+  it('shows content soon after opening', async () => {
+    await open();
+    await row('daily-digest').waitFor();
+    await page.close();
+    page = await context.newPage();
+    const started = performance.now();
+    await page.goto(`${base}/#/tasks`, { waitUntil: 'commit' });
+    await row('daily-digest').waitFor();
+    const took = performance.now() - started;
+    console.log(`opening to content: ${took.toFixed(0)} ms`);
+  });
+});
+
+describe('nothing grave for axe', () => {
+  const views: [string, string, string | RegExp, FakeOptions?][] = [
+    ['tasks', '#/tasks', 'daily-digest'], ['detail', '#/tasks/path_alpha/loop%3Aproject%3Aweekly-audit', 'Next runs'], ['runs of a task', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates/runs', /Yesterday|Today/], ['editor', editor(digest), 'name:'],
+    ['new loop', '#/new-loop', 'Where'], ['form', '#/task-form/path_beta/task-changelog-draft', '16:00'], ['timeline', '#/timeline', 'daily-digest'], ['runs', '#/runs/3', 'Steps'], ['needs', '#/needs', 'translate-docs'], ['settings', '#/settings', 'Latest start'], ['first start', '#/tasks', 'Open the sample', { empty: true }],
+  ];
+  for (const [name, hash, seen, options] of views) {
+    it(name, async () => {
+      await open(hash, options);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.getByText(seen).first().waitFor();
+        expect(await grave(page), colorScheme).toEqual([]);
+      }
+    });
+  }
+});
