@@ -216,3 +216,44 @@ async fn a_run_that_outlives_its_task_leaves_no_task_behind() {
     assert!(tasks.is_empty(), "a deleted task is not resurrected: {tasks:#?}");
     assert!(host.ledger().pending_json().unwrap().is_empty(), "and nothing waits for it");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_row_left_claimed_is_never_sent() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "Echo", "0 9 * * *", "echo");
+    let one = scene.serve().await;
+    let key = one.key(&project, "Echo").await;
+    // Dies when the claim is in the file, and the agent was not asked.
+    one.kill_at("start: others");
+    scene.until("2026-03-02T09:00:05Z").await;
+    assert!(one.is_dead(), "the claim came so far");
+    one.kill();
+    let two = scene.serve().await;
+    scene.until("2026-03-02T09:01:00Z").await;
+    let rows = two.rows(&key);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!((rows[0].status, rows[0].reason), (Status::Failed, Some(Reason::NotSent)));
+    assert!(rows[0].error.as_deref().unwrap().contains("nothing was sent"), "and it says so");
+    let state = scene.state(&project, "Echo");
+    assert_eq!(state["lastStatus"], "error", "the file does not say `running` for ever: {state}");
+    assert_eq!(state["lastScheduledFor"], instant("2026-03-02T09:00:00Z"), "the slot is spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_engines_after_a_kill_end_its_run_once() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "Slow", "0 9 * * *", "slow");
+    let one = scene.serve().await;
+    let key = one.key(&project, "Slow").await;
+    scene.until("2026-03-02T09:00:05Z").await;
+    one.kill();
+    let (two, three) = (scene.serve().await, scene.serve().await);
+    scene.pass(MINUTE).await;
+    let run = two.rows(&key).pop().unwrap();
+    assert_eq!((run.status, run.fence), (Status::Lost, 2), "taken over by exactly one");
+    let view = three.run(run.id).await.unwrap();
+    let ends = view.steps.iter().filter(|step| step.kind == "ended").count();
+    assert_eq!(ends, 1, "ended once: {:#?}", view.steps);
+}
