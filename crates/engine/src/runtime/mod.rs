@@ -77,6 +77,8 @@ pub(crate) struct Runtime {
     deferred: Mutex<Vec<policy::Deferred>>,
     /// Rows that could not be written; tried again until they are.
     unrecorded: Mutex<Vec<crate::ledger::SlotRow>>,
+    /// Held by the round that looks after everything.
+    maintaining: Arc<tokio::sync::Mutex<()>>,
     /// One sync per project at a time.
     turns: Mutex<HashMap<String, Arc<Mutex<()>>>>,
     nudger: Option<Nudger>,
@@ -154,6 +156,7 @@ impl Runtime {
             next_ticket: AtomicU64::new(1),
             deferred: Mutex::default(),
             unrecorded: Mutex::default(),
+            maintaining: Arc::default(),
             turns: Mutex::default(),
             nudger,
             seen_version: AtomicI64::new(0),
