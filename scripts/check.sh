@@ -13,8 +13,17 @@ lock_files() {
   fi
 }
 
-# Files that are made from others and committed beside them.
+# Files that are made from others and committed beside them. What the REST interface and the help
+# say is compared by tests of their crates.
 generated() {
+  local types
+  types=$(mktemp)
+  (cd ui && node_modules/.bin/openapi-typescript ../crates/server/openapi.json -o "$types") >/dev/null
+  if ! cmp ui/src/api/schema.d.ts "$types"; then
+    echo "crates/server/openapi.json has changed: run \`npm run --prefix ui types\` and commit what it wrote"
+    return 1
+  fi
+  rm -f "$types"
   if ! cmp icons/icon.svg ui/public/icon.svg; then
     echo "icons/ has changed: run \`node scripts/icons.mjs\` and commit what it wrote"
     return 1

@@ -250,6 +250,12 @@ impl Agents {
         self.opencode.health().await
     }
 
+    /// Returns where the log of the OpenCode server lies that is started for the data folder, and
+    /// its last lines; none where none was started yet. Blocks.
+    pub fn log(&self, lines: usize) -> (PathBuf, Vec<String>) {
+        self.opencode.log(lines)
+    }
+
     /// Says whether OpenCode works on a session, without starting it: `None` when nobody can tell.
     pub async fn is_busy(&self, session_id: &str, directory: &Path) -> Option<bool> {
         self.opencode.is_busy(session_id, directory).await

@@ -7,9 +7,13 @@ use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::runtime::lock;
 use crate::settings::{self, Settings};
+use crate::view::LogView;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+
+/// The most lines of a log that one question may ask for.
+const LOG_LINES: usize = 5_000;
 
 /// Makes the agents from what the settings and the environment say.
 pub(super) fn make(
@@ -86,6 +90,25 @@ impl Engine {
             "commands": commands,
             "problem": problem,
         }))
+    }
+
+    /// Returns the last lines of the log of the OpenCode server that is started here; none where
+    /// none was started yet, or a running one is used, whose log is not ours.
+    ///
+    /// # Errors
+    /// `Invalid` for more than 5,000 lines.
+    pub async fn log(&self, lines: usize) -> Result<LogView> {
+        if !(1..=LOG_LINES).contains(&lines) {
+            return Err(EngineError::Invalid {
+                field: Some("lines".to_owned()),
+                message: format!("{lines} lines cannot be shown: ask for 1 to {LOG_LINES}"),
+            });
+        }
+        self.with(move |runtime| {
+            let (path, lines) = runtime.agents().log(lines);
+            Ok(LogView { path: path.display().to_string(), lines })
+        })
+        .await
     }
 
     /// Returns everything that can be chosen as `model`, never a secret.

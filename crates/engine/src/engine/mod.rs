@@ -8,6 +8,7 @@ mod approvals;
 mod doctor;
 mod loop_files;
 mod needs;
+mod news;
 mod overview;
 mod projects;
 mod runs;
@@ -51,6 +52,8 @@ struct Inner {
     /// Where a damaged ledger was set aside when this engine opened.
     set_aside: Mutex<Option<PathBuf>>,
     watcher: Mutex<Option<Watcher>>,
+    /// How the ledger looked last, for telling what others do.
+    seen: Mutex<news::Seen>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -100,6 +103,7 @@ impl Engine {
             environment,
             set_aside: Mutex::new(opened.set_aside),
             watcher: Mutex::new(None),
+            seen: Mutex::default(),
         };
         let engine = Engine { inner: Arc::new(inner) };
         let read = engine.runtime().blocking(|runtime| {
@@ -122,6 +126,8 @@ impl Engine {
         let runtime = self.runtime();
         runtime.sync_all().await;
         if runtime.around.watch {
+            let inner = Arc::clone(&self.inner);
+            runtime.blocking(move |runtime| news::heed(runtime, &inner.seen)).await?;
             self.watch();
         }
         runtime.start();
