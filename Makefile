@@ -1,4 +1,4 @@
-.PHONY: help run test chaos check bench package ui icons
+.PHONY: help run test chaos mutants check bench package ui icons
 
 help: ## List what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -14,6 +14,9 @@ chaos: ## Kill, stop and starve 8 processes over 10,000 slots (up to an hour)
 
 check: ## Formatting, lints, types, dependency policy, generated files
 	@scripts/check.sh
+
+mutants: ## Take each guard out of a copy, and see its tests go red
+	@scripts/mutants.sh
 
 bench: ## Run the benchmarks
 	@cargo bench -p loopkeeper-engine

@@ -131,7 +131,7 @@ impl Engine {
             runtime.blocking(move |runtime| news::heed(runtime, &inner.seen)).await?;
             self.watch();
         }
-        runtime.go(Arc::clone(runtime).schedule());
+        runtime.start();
         Ok(())
     }
 

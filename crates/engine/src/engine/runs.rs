@@ -63,10 +63,10 @@ impl Engine {
             Progress::Accepted { .. } => wait == WaitFor::Accepted,
             Progress::Ended(_) => true,
         };
-        let seen = match progress.wait_for(enough).await {
-            Ok(seen) => seen.clone(),
-            // The worker is gone without a word; the row tells.
-            Err(_) => Progress::Claimed,
+        let seen = progress.wait_for(enough).await.map(|seen| seen.clone()).ok();
+        let seen = match seen {
+            Some(seen) => seen,
+            None => Progress::Ended(Arc::new(self.end_by_row(run).await?)),
         };
         let (ended, session) = match seen {
             Progress::Ended(ended) => (Some(ended.clone()), ended.session_id.clone()),
@@ -74,6 +74,25 @@ impl Engine {
             Progress::Claimed => (None, None),
         };
         self.run_answer(key, run, ended, session).await
+    }
+
+    /// The worker is gone without a word: the row tells how the run ended.
+    async fn end_by_row(&self, run: i64) -> Result<Accepted> {
+        let row = self.with(move |runtime| Ok(runtime.ledger.run(run)?)).await?;
+        let row = row.ok_or_else(|| no_run(run))?.run;
+        if row.status.is_open() {
+            // Called neither good nor bad: it is not known here.
+            return Err(EngineError::Unavailable {
+                message: format!("run {run} goes on, but this process does not follow it any more"),
+                help: Some("Look at it with `loopkeeper runs`.".to_owned()),
+            });
+        }
+        Ok(Accepted {
+            status: row.status,
+            error: row.error,
+            session_id: row.session_id,
+            persist_error: row.persist_error,
+        })
     }
 
     async fn run_answer(

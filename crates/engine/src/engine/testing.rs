@@ -5,6 +5,8 @@ use crate::clock::Clock;
 use crate::host::ProcessId;
 use crate::ledger::Ledger;
 use crate::project::Probe;
+use crate::runtime::lock;
+use crate::task::TaskKey;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +41,11 @@ impl Engine {
     /// Returns the ledger.
     pub fn ledger(&self) -> &Ledger {
         &self.runtime().ledger
+    }
+
+    /// Lets every look at one task fail; `None` ends it.
+    pub fn upset(&self, task: Option<&TaskKey>) {
+        *lock(&self.runtime().upset) = task.cloned();
     }
 
     /// Returns the clock.

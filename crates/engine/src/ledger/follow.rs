@@ -297,7 +297,13 @@ impl Ledger {
                 fence
             ])?;
         if changed == 0 {
-            return self.keep_evidence(tx, run, fence, ending);
+            return match by_id(tx, run)? {
+                // Written before by this very holder, which never heard of it: the same end.
+                Some(row) if row.fence == fence && row.status == ending.status => {
+                    Self::finished(tx, row, None)
+                }
+                row => self.keep_evidence(tx, row, fence, ending),
+            };
         }
         self.probe("finish: marker")?;
         release_marker(tx, run, fence)?;
@@ -311,8 +317,12 @@ impl Ledger {
             }
             _ => None,
         };
+        Self::finished(tx, row, retry)
+    }
+
+    fn finished(tx: &Connection, row: Run, retry: Option<i64>) -> Result<FinishVerdict, Fault> {
         let failures = super::history::failures_in(tx, &row.task())?;
-        let recovered = ending.status == Status::Succeeded
+        let recovered = row.status == Status::Succeeded
             && super::history::end_before(tx, &row)?.is_some_and(|before| before.is_failure());
         Ok(FinishVerdict::Finished { run: Box::new(row), failures, recovered, retry })
     }
@@ -321,11 +331,12 @@ impl Ledger {
     fn keep_evidence(
         &self,
         tx: &Connection,
-        run: i64,
+        row: Option<Run>,
         fence: i64,
         ending: &Ending,
     ) -> Result<FinishVerdict, Fault> {
-        let Some(row) = by_id(tx, run)? else { return Ok(FinishVerdict::Superseded) };
+        let Some(row) = row else { return Ok(FinishVerdict::Superseded) };
+        let run = row.id;
         if row.fence == fence && row.status.is_open() {
             return Err(LedgerError::Illegal { run, from: row.status, to: ending.status }.into());
         }

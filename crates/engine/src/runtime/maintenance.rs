@@ -20,8 +20,11 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 impl Runtime {
     /// Looks after everything once, in the background.
     pub(super) fn maintain(self: &Arc<Self>) {
+        // A round that a busy ledger holds up is not joined by others.
+        let Ok(turn) = Arc::clone(&self.maintaining).try_lock_owned() else { return };
         let runtime = Arc::clone(self);
         self.go(async move {
+            let _turn = turn;
             // Each goes on by itself.
             drop(runtime.sweep(None).await);
             let done = runtime

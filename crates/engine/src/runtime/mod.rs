@@ -77,6 +77,8 @@ pub(crate) struct Runtime {
     deferred: Mutex<Vec<policy::Deferred>>,
     /// Rows that could not be written; tried again until they are.
     unrecorded: Mutex<Vec<crate::ledger::SlotRow>>,
+    /// Held by the round that looks after everything.
+    maintaining: Arc<tokio::sync::Mutex<()>>,
     /// One sync per project at a time.
     turns: Mutex<HashMap<String, Arc<Mutex<()>>>>,
     nudger: Option<Nudger>,
@@ -95,6 +97,9 @@ pub(crate) struct Runtime {
     pub stopping: CancellationToken,
     /// Ends everything at once, as a kill does; only tests do.
     cut: CancellationToken,
+    /// The task that looking at fails, in tests.
+    #[cfg(any(test, feature = "testing"))]
+    pub upset: Mutex<Option<TaskKey>>,
     pub tasks: TaskTracker,
 }
 
@@ -151,6 +156,7 @@ impl Runtime {
             next_ticket: AtomicU64::new(1),
             deferred: Mutex::default(),
             unrecorded: Mutex::default(),
+            maintaining: Arc::default(),
             turns: Mutex::default(),
             nudger,
             seen_version: AtomicI64::new(0),
@@ -161,6 +167,8 @@ impl Runtime {
             began: AtomicI64::new(0),
             stopping: CancellationToken::new(),
             cut,
+            #[cfg(any(test, feature = "testing"))]
+            upset: Mutex::default(),
             tasks: TaskTracker::new(),
         })
     }

@@ -28,10 +28,15 @@ struct Look {
 }
 
 impl Runtime {
-    /// Runs until the runtime stops.
-    pub(crate) async fn schedule(self: Arc<Self>) {
-        let mut last = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
-        self.began.store(last.wall, Ordering::Relaxed);
+    /// Starts the loop; it runs until the runtime stops.
+    pub(crate) fn start(self: &Arc<Self>) {
+        // Noted here: the loop itself may come to it only after a nap.
+        let first = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
+        self.began.store(first.wall, Ordering::Relaxed);
+        drop(self.go(Arc::clone(self).schedule(first)));
+    }
+
+    async fn schedule(self: Arc<Self>, mut last: Look) {
         let mut maintained = i64::MIN;
         loop {
             let look = Look { wall: self.clock.now_ms(), awake: self.awake_ms() };
@@ -42,7 +47,9 @@ impl Runtime {
             let due = lock(&self.timers).take_due(look.wall);
             for task in each_apart(due, |task| self.notice(task, look.wall)) {
                 tracing::error!(task = %task.task_id, "looking at this task failed");
-                self.emit(EventKind::FileError, Some(&task), None);
+                for task in each_apart(vec![task], |task| self.give_up(task, look.wall)) {
+                    tracing::error!(task = %task.task_id, "it stays unarmed until it changes");
+                }
             }
             self.pump();
             if look.awake.saturating_sub(maintained) >= 30_000 {
@@ -98,6 +105,24 @@ impl Runtime {
         }
     }
 
+    /// Marks the slot of a task whose look failed, and goes on behind it: the same look would only
+    /// fail again.
+    fn give_up(self: &Arc<Self>, key: &TaskKey, now: i64) {
+        let slot = {
+            let mut board = lock(&self.board);
+            let Some(task) = board.task_mut(key) else { return };
+            let slot = task.next();
+            task.cursor = task.cursor.max(now);
+            slot
+        };
+        if let Some(slot) = slot {
+            let text = "an internal error stopped this slot; the log has its trace".to_owned();
+            self.record_slot(key, slot, Status::Failed, Reason::ClaimFailed, Some(text));
+        }
+        self.emit(EventKind::RunFinished, Some(key), None);
+        self.rearm(key);
+    }
+
     /// Gives a slot back that could not be accounted for: without a ledger nothing is claimed, and
     /// it is looked at again when the ledger may have healed (PROTOCOL §7).
     pub(super) fn hand_back(self: &Arc<Self>, key: &TaskKey, slot: i64) {
@@ -115,6 +140,10 @@ impl Runtime {
 
     /// Judges the slots since the task's cursor and moves the cursor past them.
     fn judge(&self, key: &TaskKey, now: i64) -> Option<(Noticed, String)> {
+        #[cfg(any(test, feature = "testing"))]
+        if lock(&self.upset).as_ref() == Some(key) {
+            std::panic::resume_unwind(Box::new("upset"));
+        }
         let settings = self.settings();
         let mut board = lock(&self.board);
         let task = board.task_mut(key)?;

@@ -147,6 +147,18 @@ impl Host {
         self.fate.last.store(reached + n, Ordering::SeqCst);
     }
 
+    /// Ends the process when a point of the ledger's writes is reached.
+    pub fn kill_at(&self, point: &'static str) {
+        let fate = Arc::downgrade(&self.fate);
+        self.fault(move |reached| {
+            if let Some(fate) = fate.upgrade().filter(|_| reached == point) {
+                fate.die();
+                std::panic::resume_unwind(Box::new("killed"));
+            }
+            Injected::Nothing
+        });
+    }
+
     /// Returns how many steps of writes were reached so far.
     pub fn steps(&self) -> usize {
         self.fate.steps.load(Ordering::SeqCst)

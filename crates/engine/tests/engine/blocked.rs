@@ -29,7 +29,7 @@ async fn an_answer_lets_it_go_on_and_waiting_costs_no_time() {
     let overview = host.overview().await.unwrap();
     assert_eq!(overview.needs_you.len(), 1, "{:#?}", overview.needs_you);
     // A question at three in the night survives it.
-    scene.pass(Duration::from_secs(8 * 3600)).await;
+    scene.pass(Duration::from_secs(2 * 3600)).await;
     assert_eq!(host.run(run.id).await.unwrap().run.status, Status::Blocked);
     let ask = ask_of(&host, run.id).await;
     host.answer(run.id, &ask, &Answer::Once).await.unwrap();
@@ -57,9 +57,11 @@ async fn an_answer_from_another_process_reaches_it() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_answers_and_the_question_stands_in_the_error() {
+    let settings = loopkeeper_engine::settings::Settings::default();
+    assert_eq!(settings.runs.blocked_timeout, Duration::from_secs(12 * 3600), "half a day");
     let scene = Scene::at("2026-03-02T08:59:00Z");
-    let (host, project, run) = blocked(&scene, "").await;
-    scene.pass(Duration::from_secs(12 * 3600 - 10)).await;
+    let (host, project, run) = blocked(&scene, "policy: {blocked_timeout: 1h}").await;
+    scene.pass(Duration::from_secs(3600 - 10)).await;
     assert_eq!(host.run(run.id).await.unwrap().run.status, Status::Blocked, "not yet");
     scene.pass(Duration::from_secs(15)).await;
     let ended = host.run(run.id).await.unwrap().run;

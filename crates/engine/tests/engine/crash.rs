@@ -33,7 +33,7 @@ async fn a_kill_at_every_step_ends_in_one_true_row() {
     for step in 1.. {
         let scene = Scene::at("2026-03-02T08:59:59Z");
         let project = scene.project("p");
-        scene.demo("p", "Echo", "0 9 * * *", "echo");
+        scene.demo("p", "Echo", "0,10 9 * * *", "echo");
         let one = scene.serve().await;
         let key = one.key(&project, "Echo").await;
         one.kill_at_step(step);
@@ -45,7 +45,7 @@ async fn a_kill_at_every_step_ends_in_one_true_row() {
         deaths += 1;
         one.kill();
         let two = scene.serve().await;
-        scene.until("2026-03-02T09:10:00Z").await;
+        scene.until("2026-03-02T09:09:00Z").await;
         let rows = two.rows(&key);
         assert_eq!(rows.len(), 1, "killed at step {step}: one slot, one row: {rows:#?}");
         let row = &rows[0];
@@ -59,7 +59,7 @@ async fn a_kill_at_every_step_ends_in_one_true_row() {
         }
         let state = scene.state(&project, "Echo");
         assert_ne!(state["lastStatus"], "running", "killed at step {step}: {state}");
-        scene.until("2026-03-03T09:00:05Z").await;
+        scene.until("2026-03-02T09:10:05Z").await;
         assert_eq!(
             two.statuses(&key).last(),
             Some(&Status::Succeeded),
@@ -164,4 +164,96 @@ async fn a_command_alone_takes_over_its_own_task_first() {
     assert!(answer.ok);
     assert_eq!(command.statuses(&key), [Status::Lost, Status::Succeeded], "followed, then its own");
     assert_eq!(command.statuses(&other), [Status::Running], "left to those who serve");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_beats_after_the_end_of_a_run() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "Echo", "0 9 * * *", "echo");
+    let host = scene.serve().await;
+    let key = host.key(&project, "Echo").await;
+    scene.until("2026-03-02T09:00:05Z").await;
+    assert_eq!(host.statuses(&key), [Status::Succeeded]);
+    let before = scene.now();
+    host.stop().await;
+    assert!(scene.now() - before < 1_000, "a heartbeat that outlives its run holds up the stop");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_failure_of_one_task_never_touches_another_case_c04() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "A", "* * * * *", "echo");
+    scene.demo("p", "B", "* * * * *", "echo");
+    let host = scene.serve().await;
+    let (a, b) = (host.key(&project, "A").await, host.key(&project, "B").await);
+    host.upset(Some(&a));
+    scene.until("2026-03-02T09:02:30Z").await;
+    assert_eq!(host.statuses(&b), [Status::Succeeded; 3], "B is on time");
+    let rows = host.rows(&a);
+    assert_eq!(rows.len(), 3, "A is marked: {rows:#?}");
+    assert!(rows.iter().all(|run| run.status == Status::Failed), "{rows:#?}");
+    assert!(!host.overview().await.unwrap().stalled, "the loop looks at the clock all the same");
+    host.upset(None);
+    scene.until("2026-03-02T09:03:30Z").await;
+    assert_eq!(host.statuses(&a).last(), Some(&Status::Succeeded), "it is armed still");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_outlives_its_task_leaves_no_task_behind() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    let path = scene.demo("p", "Slow", "0 9 * * *", "slow");
+    let host = scene.serve().await;
+    let key = host.key(&project, "Slow").await;
+    scene.until("2026-03-02T09:00:05Z").await;
+    std::fs::remove_file(path).unwrap();
+    host.sync_project(&project).await.unwrap();
+    scene.until("2026-03-02T09:01:00Z").await;
+    assert_eq!(host.statuses(&key), [Status::Succeeded], "the run ended as what it was");
+    let tasks = host.list_tasks(&project).await.unwrap();
+    assert!(tasks.is_empty(), "a deleted task is not resurrected: {tasks:#?}");
+    assert!(host.ledger().pending_json().unwrap().is_empty(), "and nothing waits for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_left_claimed_is_never_sent() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "Echo", "0 9 * * *", "echo");
+    let one = scene.serve().await;
+    let key = one.key(&project, "Echo").await;
+    // Dies when the claim is in the file, and the agent was not asked.
+    one.kill_at("start: others");
+    scene.until("2026-03-02T09:00:05Z").await;
+    assert!(one.is_dead(), "the claim came so far");
+    one.kill();
+    let two = scene.serve().await;
+    scene.until("2026-03-02T09:01:00Z").await;
+    let rows = two.rows(&key);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!((rows[0].status, rows[0].reason), (Status::Failed, Some(Reason::NotSent)));
+    assert!(rows[0].error.as_deref().unwrap().contains("nothing was sent"), "and it says so");
+    let state = scene.state(&project, "Echo");
+    assert_eq!(state["lastStatus"], "error", "the file does not say `running` for ever: {state}");
+    assert_eq!(state["lastScheduledFor"], instant("2026-03-02T09:00:00Z"), "the slot is spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_engines_after_a_kill_end_its_run_once() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "Slow", "0 9 * * *", "slow");
+    let one = scene.serve().await;
+    let key = one.key(&project, "Slow").await;
+    scene.until("2026-03-02T09:00:05Z").await;
+    one.kill();
+    let (two, three) = (scene.serve().await, scene.serve().await);
+    scene.pass(MINUTE).await;
+    let run = two.rows(&key).pop().unwrap();
+    assert_eq!((run.status, run.fence), (Status::Lost, 2), "taken over by exactly one");
+    let view = three.run(run.id).await.unwrap();
+    let ends = view.steps.iter().filter(|step| step.kind == "ended").count();
+    assert_eq!(ends, 1, "ended once: {:#?}", view.steps);
 }

@@ -332,3 +332,30 @@ async fn a_ledger_that_broke_in_a_run_loses_nothing() {
     assert_eq!(run.status, Status::Succeeded, "{run:#?}");
     assert_eq!(scene.state(&project, "Slow")["lastStatus"], "success");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_end_whose_confirmation_was_lost_is_the_same_end() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    let project = scene.project("p");
+    scene.demo("p", "Slow", "0 9 * * *", "slow");
+    let host = scene.serve().await;
+    let key = host.key(&project, "Slow").await;
+    scene.until("2026-03-02T09:00:05Z").await;
+    let (ending, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    host.fault(move |point| {
+        if point == "finish: rest" {
+            ending.store(true, Ordering::SeqCst);
+        }
+        let lost = point == "committed"
+            && ending.load(Ordering::SeqCst)
+            && !done.swap(true, Ordering::SeqCst);
+        if lost { Injected::Busy } else { Injected::Nothing }
+    });
+    scene.until("2026-03-02T09:01:00Z").await;
+    let run = host.rows(&key).pop().unwrap();
+    assert_eq!(run.status, Status::Succeeded);
+    assert_eq!(run.note, None, "it did not finish late: {run:#?}");
+    assert_eq!(host.count(EventKind::RunFinished), 1, "and is told");
+    assert_eq!(scene.state(&project, "Slow")["lastStatus"], "success");
+}

@@ -137,6 +137,8 @@ async fn slots_while_a_task_was_off_are_not_missed_case_b06() {
     let host = scene.serve().await;
     let key = host.key(&project, "Daily").await;
     host.set_enabled(&project, &key.task_id, false).await.unwrap();
+    scene.pass(HOUR * 2).await;
+    scene.clock.nap(HOUR * 72);
     scene.until("2026-01-04T12:00:00Z").await;
     host.set_enabled(&project, &key.task_id, true).await.unwrap();
     scene.pass(Duration::from_secs(60)).await;
@@ -241,6 +243,10 @@ async fn a_timer_of_a_month_fires_once_and_in_time_case_c03() {
     scene.demo("p", "Monthly", "0 4 1 * *", "echo");
     let host = scene.serve().await;
     let key = host.key(&project, "Monthly").await;
+    let detail = host.task(&project, &key.task_id).await.unwrap();
+    assert_eq!(detail.summary.next_run_at, Some(instant("2026-03-01T04:00:00Z")), "armed");
+    scene.pass(HOUR).await;
+    scene.clock.nap(HOUR * 24 * 27);
     scene.until("2026-03-01T03:59:59Z").await;
     assert!(host.rows(&key).is_empty(), "2^31 ms are nothing special");
     scene.until("2026-03-01T04:00:05Z").await;

@@ -163,7 +163,9 @@ async fn once_runs_once_and_is_switched_off() {
     });
     host.upsert_task(&project, &task).await.unwrap();
     let key = host.key(&project, "Once").await;
-    scene.until("2026-03-04T09:00:00Z").await;
+    scene.until("2026-03-02T09:30:00Z").await;
+    scene.clock.nap(Duration::from_secs(2 * 86_400));
+    scene.pass(Duration::from_secs(60)).await;
     assert_eq!(host.statuses(&key), [Status::Succeeded], "once");
     assert_eq!(scene.task_json(&project, "Once")["enabled"], false, "consumed");
 }

@@ -105,3 +105,55 @@ async fn a_definition_that_one_engine_writes_is_armed_in_the_other() {
     scene.until("2026-01-01T15:00:05Z").await;
     assert_eq!(one.statuses(&key), [Status::Succeeded], "found without being told");
 }
+
+/// Answers every request as an OpenCode server that works on the peer's session, or on nothing.
+fn opencode(busy: bool) -> String {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let first = lines.next().and_then(Result::ok).unwrap_or_default();
+            while lines.next().and_then(Result::ok).is_some_and(|line| !line.is_empty()) {}
+            let body = match first.contains("/session/status") {
+                true if busy => r#"{"ses_peer":{"type":"busy"}}"#,
+                true => "{}",
+                false => r#"{"healthy":true,"version":"1.0.0"}"#,
+            };
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+// In real time, since it asks a server; nothing here waits for any.
+#[tokio::test]
+async fn a_session_of_the_peer_that_goes_on_counts_as_running() {
+    use loopkeeper_engine::engine::{EngineError, WaitFor};
+    for busy in [true, false] {
+        let scene = Scene::at("2026-01-01T14:00:00Z");
+        let url = opencode(busy);
+        scene.settings(|settings| settings.opencode.url = Some(url));
+        let project = scene.project("p");
+        scene.demo("p", "Shared", "0 15 * * *", "echo");
+        let host = scene.open().await;
+        let key = host.key(&project, "Shared").await;
+        // The peer calls a run finished when its prompt was accepted.
+        scene.edit_json(&project, |json| {
+            let state = &mut json["scheduledTasks"][0]["state"];
+            state["lastStatus"] = json!("success");
+            state["lastSessionId"] = json!("ses_peer");
+        });
+        let answer = host.try_run(&project, &key.task_id, WaitFor::End).await;
+        if busy {
+            assert!(matches!(answer, Err(EngineError::AlreadyRunning(_))), "{answer:?}");
+            assert!(host.rows(&key).is_empty(), "nothing was started");
+        } else {
+            assert!(answer.is_ok_and(|answer| answer.ok), "an idle session holds nobody up");
+        }
+    }
+}
