@@ -84,7 +84,14 @@ fn what_goes_wrong_is_told_so_that_a_person_can_mend_it() {
         ("agent", "stub/ok", "agent: ghost\n", "failed", "unknown_agent", vec!["ghost", "build"]),
         ("e400", "stub/e400", "", "failed", "model_error", vec!["The request is malformed"]),
         ("e401", "stub/e401", "", "failed", "model_error", vec!["Incorrect API key provided"]),
-        ("hang", "stub/hang", limit, "timed_out", "", vec!["time limit", "policy: {timeout: 1h}"]),
+        (
+            "hang",
+            "stub/hang",
+            limit,
+            "timed_out",
+            "",
+            vec!["time limit", "policy: {timeout: 1h}", "limit: 5s"],
+        ),
     ] {
         place.write_loop(name, "0 9 * * *", model, more, "Try it.");
         let ran = place.run(&["run", "--task", name, "--json"]).exits(1).json();
