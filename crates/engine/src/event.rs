@@ -110,6 +110,11 @@ impl EventBus {
         let _ = self.inner.sender.send(event);
     }
 
+    /// Returns the id of the newest event; 0 before the first.
+    pub fn newest(&self) -> u64 {
+        self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner).next_id - 1
+    }
+
     /// Listens from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.inner.sender.subscribe()

@@ -184,6 +184,16 @@ pub struct Deleted {
     pub path: String,
 }
 
+/// The end of a log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogView {
+    /// The file; it need not exist.
+    pub path: String,
+    /// Its last lines, the oldest first.
+    pub lines: Vec<String>,
+}
+
 /// What a manual run came to so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -30,7 +30,7 @@ pub mod prompt;
 pub mod testing;
 mod worktree;
 
-pub use config::{AgentsConfig, CommandConfig, Found, OpencodeConfig};
+pub use config::{AgentsConfig, CommandConfig, OpenCodeEnvironment, OpencodeConfig};
 pub use job::{EndReason, Ended, Evidence, Job, Outcome, ProjectRef, Tokens, Variables};
 pub use journal::{
     Answer, Ask, AskChoice, AskKind, AskQuestion, Control, Inbox, Journal, JournalError, Recorded,
@@ -248,6 +248,12 @@ impl Agents {
     /// Looks at OpenCode without starting it.
     pub async fn health(&self) -> OpencodeHealth {
         self.opencode.health().await
+    }
+
+    /// Returns where the log of the OpenCode server lies that is started for the data folder, and
+    /// its last lines; none where none was started yet. Blocks.
+    pub fn log(&self, lines: usize) -> (PathBuf, Vec<String>) {
+        self.opencode.log(lines)
     }
 
     /// Says whether OpenCode works on a session, without starting it: `None` when nobody can tell.

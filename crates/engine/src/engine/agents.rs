@@ -2,14 +2,18 @@
 
 use super::{Engine, EngineError, OpenCodeEnvironment, Result};
 use crate::Paths;
-use crate::agent::{Agents, AgentsConfig, CommandConfig, OpencodeConfig};
+use crate::agent::{Agents, AgentsConfig};
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::runtime::lock;
 use crate::settings::{self, Settings};
+use crate::view::LogView;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+
+/// The most lines of a log that one question may ask for.
+const LOG_LINES: usize = 5_000;
 
 /// Makes the agents from what the settings and the environment say.
 pub(super) fn make(
@@ -18,38 +22,7 @@ pub(super) fn make(
     environment: &OpenCodeEnvironment,
     clock: Arc<dyn Clock>,
 ) -> Agents {
-    let opencode = OpencodeConfig {
-        flag: environment.flag.clone(),
-        url: settings.opencode.url.clone(),
-        host: environment.host.clone(),
-        port: environment.port.clone(),
-        username: environment.username.clone(),
-        password: environment.password.clone(),
-        binaries: settings
-            .opencode
-            .binary
-            .iter()
-            .map(PathBuf::from)
-            .chain(environment.binaries.iter().cloned())
-            .collect(),
-        ready_timeout: settings.opencode.ready_timeout,
-        ..OpencodeConfig::default()
-    };
-    let commands = settings
-        .command
-        .iter()
-        .map(|(name, command)| {
-            let config = CommandConfig { argv: command.argv.clone(), stdin: command.stdin };
-            (name.clone(), config)
-        })
-        .collect();
-    let config = AgentsConfig {
-        opencode,
-        commands,
-        own: paths.own(),
-        opencode_config: paths.opencode_config.clone(),
-        environment: Vec::new(),
-    };
+    let config = AgentsConfig::from_settings(settings, paths, environment.clone());
     Agents::new(config, clock)
 }
 
@@ -86,6 +59,25 @@ impl Engine {
             "commands": commands,
             "problem": problem,
         }))
+    }
+
+    /// Returns the last lines of the log of the OpenCode server that is started here; none where
+    /// none was started yet, or a running one is used, whose log is not ours.
+    ///
+    /// # Errors
+    /// `Invalid` for more than 5,000 lines.
+    pub async fn log(&self, lines: usize) -> Result<LogView> {
+        if !(1..=LOG_LINES).contains(&lines) {
+            return Err(EngineError::Invalid {
+                field: Some("lines".to_owned()),
+                message: format!("{lines} lines cannot be shown: ask for 1 to {LOG_LINES}"),
+            });
+        }
+        self.with(move |runtime| {
+            let (path, lines) = runtime.agents().log(lines);
+            Ok(LogView { path: path.display().to_string(), lines })
+        })
+        .await
     }
 
     /// Returns everything that can be chosen as `model`, never a secret.

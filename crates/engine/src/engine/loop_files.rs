@@ -136,7 +136,8 @@ fn locate(runtime: &Arc<Runtime>, path: &Path) -> Result<Place> {
             path.display()
         ))
     };
-    if path.extension().is_none_or(|ending| ending != "md") || !path.is_absolute() {
+    let named = path.extension().is_some_and(|ending| ending == "md");
+    if !named || !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err(refuse());
     }
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {

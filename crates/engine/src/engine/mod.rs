@@ -8,6 +8,7 @@ mod approvals;
 mod doctor;
 mod loop_files;
 mod needs;
+mod news;
 mod overview;
 mod projects;
 mod runs;
@@ -20,10 +21,11 @@ mod timeline;
 mod types;
 mod watching;
 
+pub use crate::agent::OpenCodeEnvironment;
 pub use schedules::{check_loop, preview_schedule};
 #[cfg(any(test, feature = "testing"))]
 pub use testing::Seat;
-pub use types::{EngineError, EngineOptions, OpenCodeEnvironment, Result, Upserted, WaitFor};
+pub use types::{EngineError, EngineOptions, Result, Upserted, WaitFor};
 
 use crate::event::{EventBus, EventKind};
 use crate::host::ProcessId;
@@ -51,6 +53,8 @@ struct Inner {
     /// Where a damaged ledger was set aside when this engine opened.
     set_aside: Mutex<Option<PathBuf>>,
     watcher: Mutex<Option<Watcher>>,
+    /// How the ledger looked last, for telling what others do.
+    seen: Mutex<news::Seen>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -100,6 +104,7 @@ impl Engine {
             environment,
             set_aside: Mutex::new(opened.set_aside),
             watcher: Mutex::new(None),
+            seen: Mutex::default(),
         };
         let engine = Engine { inner: Arc::new(inner) };
         let read = engine.runtime().blocking(|runtime| {
@@ -122,6 +127,8 @@ impl Engine {
         let runtime = self.runtime();
         runtime.sync_all().await;
         if runtime.around.watch {
+            let inner = Arc::clone(&self.inner);
+            runtime.blocking(move |runtime| news::heed(runtime, &inner.seen)).await?;
             self.watch();
         }
         runtime.go(Arc::clone(runtime).schedule());

@@ -3,6 +3,7 @@
 use super::{Engine, Result};
 use crate::event::EventKind;
 use crate::ledger::{Run, Status};
+use crate::loops::Severity;
 use crate::runtime::{Runtime, lock};
 use crate::view::{Condition, Need, NeedKind, TaskSummary};
 use std::sync::Arc;
@@ -181,7 +182,8 @@ fn broken_projects(runtime: &Arc<Runtime>, all: &mut Vec<Need>) {
         for problem in &entry.problems {
             push(Some(id), None, problem, heals);
         }
-        for (path, found) in &entry.diagnostics {
+        let told = entry.diagnostics.iter().filter(|(_, found)| found.severity != Severity::Info);
+        for (path, found) in told {
             let owned = entry.tasks.iter().any(|task| {
                 task.task
                     .loop_file

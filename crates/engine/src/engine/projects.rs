@@ -1,6 +1,7 @@
 //! Projects: the folders in which loops are found.
 
 use super::{Engine, EngineError, Result, no_project};
+use crate::loops::template::{NewLoop, create_from_template};
 use crate::project::registry::{Registry, RegistryError};
 use crate::runtime::board::ProjectEntry;
 use crate::runtime::lock;
@@ -56,11 +57,44 @@ impl Engine {
     /// # Errors
     /// `Invalid` when it is no folder; `Unavailable` when the list cannot be written.
     pub async fn add_project(&self, path: &str) -> Result<ProjectView> {
-        let path = PathBuf::from(path);
+        self.register(PathBuf::from(path), None).await
+    }
+
+    /// Makes the built-in sample, a project with one loop that the demo agent runs every minute, and
+    /// adds it; what is there already stays as it is.
+    ///
+    /// # Errors
+    /// `Unavailable` when it cannot be written.
+    pub async fn add_sample(&self) -> Result<ProjectView> {
+        let folder = self.runtime().around.paths.own().join("sample");
+        let at = folder.clone();
+        self.with(move |_| {
+            let loops = crate::loops_folder(&at);
+            if loops.join("sample.md").symlink_metadata().is_ok() {
+                return Ok(());
+            }
+            let sample = NewLoop {
+                name: "sample".to_owned(),
+                schedule: "* * * * *".to_owned(),
+                model: "demo/echo".to_owned(),
+                enabled: true,
+                prompt: "Say hello. The demo agent needs no network: it answers with the prompt."
+                    .to_owned(),
+                ..NewLoop::default()
+            };
+            create_from_template(&loops, &sample).map(drop).map_err(|error| {
+                EngineError::Unavailable { message: error.to_string(), help: None }
+            })
+        })
+        .await?;
+        self.register(folder, Some("Sample")).await
+    }
+
+    async fn register(&self, path: PathBuf, label: Option<&'static str>) -> Result<ProjectView> {
         let id = self
             .with(move |runtime| {
                 let registry = Registry::of(&runtime.around.paths);
-                let project = registry.add(&path, None, runtime.clock.now_ms())?;
+                let project = registry.add(&path, label, runtime.clock.now_ms())?;
                 runtime.read_registry();
                 Ok(project.id)
             })

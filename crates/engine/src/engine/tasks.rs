@@ -81,7 +81,9 @@ impl Engine {
                         .map_err(|error| Change::Engine(error.into()))
                 })?;
                 let tasks = persisted(runtime, &id)?;
-                Ok(Upserted { tasks, task: done.task, created: done.created, notes: done.notes })
+                let stored = tasks.iter().find(|task| task.id == done.task.id).cloned();
+                let task = stored.unwrap_or(done.task);
+                Ok(Upserted { tasks, task, created: done.created, notes: done.notes })
             })
             .await?;
         self.changed(&TaskKey::new(project, &done.task.id));
@@ -264,7 +266,7 @@ impl Engine {
         self.with(move |runtime| {
             current(runtime, &key)?
                 .loop_file
-                .ok_or_else(|| invalid("this task is not sourced from a loop file".to_owned()))
+                .ok_or_else(|| invalid("Task is not managed by a loop file".to_owned()))
         })
         .await
     }
@@ -276,7 +278,17 @@ pub(super) fn persisted(runtime: &Arc<Runtime>, id: &str) -> Result<Vec<Task>> {
         return Err(no_project(id));
     }
     let document = project::read_only(&runtime.folder, id)?;
-    Ok(document.tasks().iter().filter_map(|entry| entry.task.clone()).collect())
+    let board = lock(&runtime.board);
+    let tasks = document.tasks().iter().filter_map(|entry| entry.task.clone());
+    Ok(tasks
+        .map(|mut task| {
+            // The next occurrence is never written for its own sake (PROTOCOL §1), so what the file
+            // says of it may be old.
+            let known = board.task(&TaskKey::new(id, &task.id));
+            task.state.next_run_at = known.and_then(|known| known.next());
+            task
+        })
+        .collect())
 }
 
 /// Returns a task as it is after a sync.
@@ -284,7 +296,11 @@ pub(super) fn current(runtime: &Arc<Runtime>, key: &TaskKey) -> Result<Task> {
     if !runtime.sync_known(&key.project_id) {
         return Err(no_project(&key.project_id));
     }
-    lock(&runtime.board).task(key).map(|task| (*task.task).clone()).ok_or_else(|| no_task(key))
+    let board = lock(&runtime.board);
+    let known = board.task(key).ok_or_else(|| no_task(key))?;
+    let mut task = (*known.task).clone();
+    task.state.next_run_at = known.next();
+    Ok(task)
 }
 
 fn refuse_delete(error: DeleteError) -> EngineError {

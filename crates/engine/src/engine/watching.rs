@@ -1,6 +1,6 @@
 //! Seeing what others change: files, the shared JSON, the ledger (PROTOCOL §5, §8).
 
-use super::Engine;
+use super::{Engine, news};
 use crate::event::EventKind;
 use crate::loops::watch::{Bell, Folder, Role, Timing, WatchStatus, Watcher};
 use crate::runtime::{Runtime, lock};
@@ -60,9 +60,10 @@ impl Engine {
             }
             Role::Settings => self.read_settings().await,
             Role::Ledger => {
-                let news = runtime.blocking(|runtime| runtime.ledger_has_news()).await;
-                if news.unwrap_or(false) {
-                    runtime.emit(EventKind::RunChanged, None, None);
+                let inner = Arc::clone(&self.inner);
+                let heeded = runtime.blocking(move |runtime| news::heed(runtime, &inner.seen));
+                if let Err(crashed) = heeded.await {
+                    tracing::error!(%crashed, "looking at the ledger failed");
                 }
             }
         }

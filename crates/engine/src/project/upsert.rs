@@ -143,7 +143,10 @@ fn schedule_of(value: Option<&Value>, default_zone: &str) -> Result<Schedule, Up
     }
     let zone = text_of(value.get("timezone")).unwrap_or_else(|| default_zone.to_owned());
     schedule::zone(&zone).map_err(|error| {
-        refused("schedule.timezone", format!("schedule.timezone must be an IANA zone: {error}"))
+        refused(
+            "schedule.timezone",
+            format!("schedule.timezone must be a valid IANA timezone: {error}"),
+        )
     })?;
     let timezone = Some(zone);
     let schedule = match kind {

@@ -143,7 +143,7 @@ impl Runtime {
             for key in holds.into_iter().map(|hold| hold.task) {
                 let task = lock(&self.board).task(&key).map(|task| Arc::clone(&task.task));
                 let Some(task) = task.filter(|_| key.project_id == project_id) else { continue };
-                let hash = self.content_hash(&key, &task);
+                let hash = content_hash(&task);
                 if self.ledger.definition_seen(&key, &hash)? {
                     self.emit(EventKind::Resumed, Some(&key), None);
                 }
@@ -328,15 +328,6 @@ impl Runtime {
             })
             .collect();
         self.ledger.sight(&sightings)
-    }
-
-    /// Returns the hash of what defines a task: its file, else its content.
-    pub(crate) fn content_hash(&self, key: &TaskKey, task: &Task) -> String {
-        lock(&self.board)
-            .task(key)
-            .and_then(|task| task.file.as_ref())
-            .filter(|file| file.definition.is_some())
-            .map_or_else(|| content_hash(task), |file| file.hash.clone())
     }
 }
 

@@ -7,6 +7,7 @@ use aide::axum::routing::get_with;
 use axum::Json;
 use axum::extract::State;
 use loopkeeper_engine::engine::Engine;
+use loopkeeper_engine::view::LogView;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,10 +27,11 @@ pub(super) fn routes() -> ApiRouter<Shared> {
         )
         .api_route(
             "/api/models",
-            get_with(
-                models,
-                says("listModels", "agents", "Lists usable models as {provider, model, name}."),
-            ),
+            get_with(models, says("listModels", "agents", "Lists usable models, by provider.")),
+        )
+        .api_route(
+            "/api/log",
+            get_with(log, says("getLog", "agents", "Returns the end of the agent server's log.")),
         )
 }
 
@@ -40,10 +42,22 @@ struct Where {
     directory: Option<String>,
 }
 
+/// How much.
+#[derive(Deserialize, JsonSchema)]
+struct HowMuch {
+    /// How many lines, 1 to 5,000; 400 when it is not given.
+    #[schemars(range(min = 1, max = 5000))]
+    lines: Option<usize>,
+}
+
 async fn agents(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<Value> {
     Ok(Json(engine.agents(place.directory.as_deref()).await?))
 }
 
 async fn models(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<Value> {
     Ok(Json(engine.models(place.directory.as_deref()).await?))
+}
+
+async fn log(State(engine): State<Engine>, Params(much): Params<HowMuch>) -> Answer<LogView> {
+    Ok(Json(engine.log(much.lines.unwrap_or(400)).await?))
 }

@@ -21,6 +21,17 @@ pub(super) fn routes() -> ApiRouter<Shared> {
                 .post_with(add, says("addProject", "projects", "Registers a folder as a project.")),
         )
         .api_route(
+            "/api/projects/sample",
+            post_with(
+                sample,
+                says(
+                    "addSample",
+                    "projects",
+                    "Makes the built-in sample, a loop on the demo agent, and registers it.",
+                ),
+            ),
+        )
+        .api_route(
             "/api/projects/{projectId}",
             get_with(one, says("getProject", "projects", "Returns one project.")).delete_with(
                 remove,
@@ -63,6 +74,10 @@ async fn add(
     Body(project): Body<NewProject>,
 ) -> Result<Created<ProjectView>, ApiError> {
     Ok(Created(engine.add_project(&project.path).await?))
+}
+
+async fn sample(State(engine): State<Engine>) -> Result<Created<ProjectView>, ApiError> {
+    Ok(Created(engine.add_sample().await?))
 }
 
 async fn one(

@@ -8,7 +8,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
 use axum::Json;
 use axum::extract::State;
-use loopkeeper_engine::engine::{Engine, Upserted, WaitFor};
+use loopkeeper_engine::engine::{Engine, EngineError, Upserted, WaitFor};
 use loopkeeper_engine::task::Task;
 use loopkeeper_engine::view::{Deleted, RunAnswer, StatusCounts};
 use schemars::JsonSchema;
@@ -128,11 +128,45 @@ struct Toggling {
     enabled: Value,
 }
 
+/// What is not there, in the peer's words.
+const NO_PROJECT: &str = "Project not found";
+const NO_TASK: &str = "Task not found";
+const NO_RUN: &str = "Task not found or disabled";
+const MANAGED: &str = "Loop task is managed by its .agents/loops markdown file; delete the file to \
+                       remove the task";
+
+/// Says an error in the peer's words, since its clients match on them; ours go along as the hint.
+async fn peers(engine: &Engine, project: &str, error: EngineError, no_task: &str) -> ApiError {
+    let words = match &error {
+        EngineError::NotFound(_) => {
+            let known = engine.projects().await.unwrap_or_default();
+            let known = known.iter().any(|known| known.id == project);
+            if known { no_task } else { NO_PROJECT }
+        }
+        EngineError::AlreadyRunning(_) => "task is already running",
+        EngineError::Invalid { field: Some(_), message } => {
+            // The peer says which field; ours adds why, after a colon.
+            message.split_once(": ").map_or(&**message, |(which, _)| which)
+        }
+        _ => return error.into(),
+    };
+    let (words, message) = (words.to_owned(), error.to_string());
+    let mut answer = ApiError::from(error);
+    if words != message {
+        answer.body.error = words;
+        answer.body.hint = Some(message);
+    }
+    answer
+}
+
 async fn list(
     State(engine): State<Engine>,
     Segments(path): Segments<ProjectPath>,
 ) -> Answer<Tasks> {
-    Ok(Json(Tasks { tasks: engine.list_tasks(&path.project_id).await? }))
+    match engine.list_tasks(&path.project_id).await {
+        Ok(tasks) => Ok(Json(Tasks { tasks })),
+        Err(error) => Err(peers(&engine, &path.project_id, error, NO_TASK).await),
+    }
 }
 
 async fn upsert(
@@ -140,7 +174,10 @@ async fn upsert(
     Segments(path): Segments<ProjectPath>,
     Body(upserting): Body<Upserting>,
 ) -> Answer<Upserted> {
-    Ok(Json(engine.upsert_task(&path.project_id, payload(&upserting.task)?).await?))
+    match engine.upsert_task(&path.project_id, payload(&upserting.task)?).await {
+        Ok(done) => Ok(Json(done)),
+        Err(error) => Err(peers(&engine, &path.project_id, error, NO_TASK).await),
+    }
 }
 
 fn payload(task: &Value) -> Result<&Value, ApiError> {
@@ -152,7 +189,12 @@ fn switch(enabled: &Value) -> Result<bool, ApiError> {
 }
 
 async fn delete(State(engine): State<Engine>, Segments(path): Segments<TaskPath>) -> Answer<Tasks> {
-    Ok(Json(Tasks { tasks: engine.delete_task(&path.project_id, &path.task_id).await? }))
+    match engine.delete_task(&path.project_id, &path.task_id).await {
+        Ok(tasks) => Ok(Json(Tasks { tasks })),
+        // The only refusal of a deletion that is asked for rightly.
+        Err(EngineError::Invalid { message, .. }) => Err(ApiError::invalid(MANAGED).hint(message)),
+        Err(error) => Err(peers(&engine, &path.project_id, error, NO_TASK).await),
+    }
 }
 
 async fn toggle(
@@ -161,23 +203,30 @@ async fn toggle(
     Body(toggling): Body<Toggling>,
 ) -> Answer<One> {
     let enabled = switch(&toggling.enabled)?;
-    let task = engine.set_loop_enabled(&path.project_id, &path.task_id, enabled).await?;
-    Ok(Json(One { task }))
+    match engine.set_loop_enabled(&path.project_id, &path.task_id, enabled).await {
+        Ok(task) => Ok(Json(One { task })),
+        Err(error) => Err(peers(&engine, &path.project_id, error, NO_TASK).await),
+    }
 }
 
 async fn delete_file(
     State(engine): State<Engine>,
     Segments(path): Segments<TaskPath>,
 ) -> Answer<FileDeleted> {
-    let (tasks, deleted) = engine.delete_loop_file(&path.project_id, &path.task_id).await?;
-    Ok(Json(FileDeleted { tasks, deleted }))
+    match engine.delete_loop_file(&path.project_id, &path.task_id).await {
+        Ok((tasks, deleted)) => Ok(Json(FileDeleted { tasks, deleted })),
+        Err(error) => Err(peers(&engine, &path.project_id, error, NO_TASK).await),
+    }
 }
 
 async fn run(
     State(engine): State<Engine>,
     Segments(path): Segments<TaskPath>,
 ) -> Answer<RunAnswer> {
-    Ok(Json(engine.run_now(&path.project_id, &path.task_id, WaitFor::Accepted).await?))
+    match engine.run_now(&path.project_id, &path.task_id, WaitFor::Accepted).await {
+        Ok(answer) => Ok(Json(answer)),
+        Err(error) => Err(peers(&engine, &path.project_id, error, NO_RUN).await),
+    }
 }
 
 async fn status(State(engine): State<Engine>) -> Answer<StatusCounts> {

@@ -33,7 +33,7 @@ use super::journal::{self, Inbox, Journal, StepKind};
 use crate::clock::Clock;
 use client::Client;
 use server::{OwnServer, Places};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -394,6 +394,10 @@ impl Opencode {
             health.log = self.places.log_tail(20);
         }
         health
+    }
+
+    pub(crate) fn log(&self, lines: usize) -> (PathBuf, Vec<String>) {
+        (self.places.log(), self.places.log_tail(lines))
     }
 
     pub(crate) async fn is_busy(&self, session_id: &str, directory: &Path) -> Option<bool> {

@@ -135,11 +135,14 @@ impl Places {
 
     /// Returns the last lines of the server's log.
     pub(crate) fn log_tail(&self, lines: usize) -> Vec<String> {
+        // Lines of a log are longer than those of a book, and none may cost without bound.
+        let most = u64::try_from(lines).unwrap_or(u64::MAX).saturating_mul(512);
+        let most = most.clamp(16 * 1024, 1024 * 1024);
         let Ok(mut file) = File::open(self.log()) else { return Vec::new() };
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         let mut bytes = Vec::new();
-        if file.seek(SeekFrom::Start(length.saturating_sub(16 * 1024))).is_err()
-            || file.take(16 * 1024).read_to_end(&mut bytes).is_err()
+        if file.seek(SeekFrom::Start(length.saturating_sub(most))).is_err()
+            || file.take(most).read_to_end(&mut bytes).is_err()
         {
             return Vec::new();
         }
