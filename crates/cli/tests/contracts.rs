@@ -61,8 +61,8 @@ fn a_bad_schedule_exits_1_with_the_reason_and_what_to_write() {
         (vec!["--cron", "* * *"], vec!["3 of the five", "0 9 * * 1-5"]),
         (vec!["--cron", "0 9 * * MOM"], vec!["MOM"]),
         (vec!["--cron", "0 9 * * *", "--timezone", "PST"], vec!["PST", "America/Los_Angeles"]),
-        (vec!["--daily", "25:00"], vec!["25:00", "HH:MM"]),
-        (vec!["--weekly", "1", "--time", "9"], vec!["HH:MM"]),
+        (vec!["--daily", "25:00"], vec!["25:00", "two digits", "09:00"]),
+        (vec!["--weekly", "1", "--time", "9"], vec!["`9`", "two digits", "09:00"]),
         (vec!["--once", "2026-02-30", "--time", "09:00"], vec!["2026-02-30", "YYYY-MM-DD"]),
     ] {
         for more in [vec![], vec!["--json"]] {

@@ -10,7 +10,6 @@ use opencode::World;
 use place::Place;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Stdio;
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_else(|| panic!("`{key}` is missing in {row:#}"))
@@ -84,7 +83,14 @@ fn what_goes_wrong_is_told_so_that_a_person_can_mend_it() {
         ("agent", "stub/ok", "agent: ghost\n", "failed", "unknown_agent", vec!["ghost", "build"]),
         ("e400", "stub/e400", "", "failed", "model_error", vec!["The request is malformed"]),
         ("e401", "stub/e401", "", "failed", "model_error", vec!["Incorrect API key provided"]),
-        ("hang", "stub/hang", limit, "timed_out", "", vec!["time limit", "policy: {timeout: 1h}"]),
+        (
+            "hang",
+            "stub/hang",
+            limit,
+            "timed_out",
+            "",
+            vec!["time limit", "policy: {timeout: 1h}", "limit: 5s"],
+        ),
     ] {
         place.write_loop(name, "0 9 * * *", model, more, "Try it.");
         let ran = place.run(&["run", "--task", name, "--json"]).exits(1).json();
@@ -110,13 +116,12 @@ fn a_permission_blocks_the_run_until_another_process_answers() {
     let world = World::get();
     let place = world.place();
     let prompt = "BASH: echo made > proof.txt";
-    place.write_loop("ask", "0 9 * * *", "stub/tool-bash", "", prompt);
-    let mut run = place.command(&["run", "--task", "ask", "--json"]);
-    let run = run.stdout(Stdio::piped()).spawn().expect("started");
-    let row = place.until("blocking", || {
-        let rows = place.json(&["runs", "--status", "blocked"]);
-        rows.get(0).cloned()
+    let mut serve = place.serve(&[]);
+    place.write_loop("ask", "*/5 * * * * *", "stub/tool-bash", "", prompt);
+    let row = serve.wait_for("blocking", |event| {
+        (event["event"] == "run_blocked").then(|| event["run"].clone())
     });
+    assert_eq!(row["status"], "blocked", "{row:#}");
     let id = row["id"].to_string();
     let shown = place.json(&["runs", "show", &id]);
     let asked = &shown["asks"][0];
@@ -126,11 +131,13 @@ fn a_permission_blocks_the_run_until_another_process_answers() {
     assert!(!proof.exists(), "nothing was done before it was allowed");
     place.run(&["answer", &id]).exits(2).says(&["--once", "--reject"]);
     place.run(&["answer", &id, "--once"]).exits(0);
-    let ended = run.wait_with_output().expect("ended");
-    let told: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
-    assert_eq!(told["run"]["status"], "succeeded", "{told:#}");
+    let ended = serve.wait_for("the end", |event| {
+        let run = &event["run"];
+        (event["event"] == "run_finished" && run["id"] == row["id"]).then(|| run.clone())
+    });
+    assert_eq!(ended["status"], "succeeded", "{ended:#}");
     assert_eq!(std::fs::read_to_string(proof).expect("done").trim(), "made");
-    in_order(&steps(&place, &told["run"]), &["started", "blocked", "answered", "ended"]);
+    in_order(&steps(&place, &ended), &["started", "blocked", "answered", "ended"]);
 }
 
 #[test]
@@ -172,12 +179,13 @@ fn two_processes_on_one_folder_run_each_slot_once() {
     place.write_loop("beat", "*/5 * * * * *", "demo/echo", "", "Say hello.");
     let (mut one, two) = (place.serve(&[]), place.serve(&[]));
     // Whoever ran it: both see the ends in the ledger that they share.
-    let rows = place.until("six slots", || {
-        let rows = place.json(&["runs", "--task", "beat", "--status", "succeeded"]);
-        rows.as_array().filter(|rows| rows.len() >= 6).cloned()
+    let mut ends = BTreeSet::new();
+    one.wait_for("six runs", |event| {
+        if event["event"] == "run_finished" {
+            ends.insert(event["run"]["id"].as_i64());
+        }
+        (ends.len() >= 6).then_some(())
     });
-    one.wait_for("any end", |event| (event["event"] == "run_finished").then_some(()));
-    assert!(rows.len() >= 6);
     assert!(one.terminate().success() && two.terminate().success());
 
     let rows = place.rows();

@@ -164,13 +164,17 @@ impl Place {
     }
 
     /// Asks until there is an answer.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "asking starts a process: a pause leaves the machine to what is waited for"
+    )]
     pub fn until<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         let deadline = now() + LIMIT;
         while now() < deadline {
             if let Some(answer) = ask() {
                 return answer;
             }
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(200));
         }
         panic!("{what} did not happen within {} s:\n{}", LIMIT.as_secs(), self.log());
     }
@@ -215,7 +219,7 @@ impl Serve {
     }
 
     /// Reads what it prints until the right line comes.
-    pub fn wait_for<T>(&mut self, what: &str, find: impl Fn(&Value) -> Option<T>) -> T {
+    pub fn wait_for<T>(&mut self, what: &str, mut find: impl FnMut(&Value) -> Option<T>) -> T {
         let deadline = now() + LIMIT;
         loop {
             let left = deadline.saturating_duration_since(now());

@@ -11,7 +11,7 @@ use crate::event::EventKind;
 use crate::ledger::{Ending, FinishVerdict, LedgerError, Reason, Run, Status, Tokens};
 use crate::project::ProjectError;
 use crate::task::TaskKey;
-use crate::task::policy::Policy;
+use crate::task::policy::{Policy, format_duration};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -220,7 +220,12 @@ impl Runtime {
             .worktree
             .as_ref()
             .map(|path| format!("its changes are kept in the worktree {}", path.display()));
-        let error = match (outcome.error.clone(), kept) {
+        let mut said = outcome.error.clone();
+        if let (Status::TimedOut, Some(said)) = (status, &mut said) {
+            // The agent was told to stop, and not after how long.
+            *said += &format!(" (limit: {})", format_duration(effective.timeout));
+        }
+        let error = match (said, kept) {
             (Some(error), Some(kept)) => Some(format!("{error} ({kept})")),
             (error, kept) if status == Status::Succeeded => error.or(kept),
             (error, _) => error,

@@ -73,6 +73,9 @@ pub(crate) struct Follower<'a> {
     accepted: bool,
     unreachable: bool,
     superseded: bool,
+    /// Whether the server may have been restarted since the prompt was sent: an event stream that
+    /// stayed open is proof that it was not.
+    gap: bool,
     /// The message that began the turn before the present one.
     before: Option<String>,
     /// The request of a slash command that has not answered yet.
@@ -108,6 +111,7 @@ impl<'a> Follower<'a> {
             accepted: false,
             unreachable: false,
             superseded: false,
+            gap: false,
             before: None,
             sending: None,
         }
@@ -129,6 +133,7 @@ impl<'a> Follower<'a> {
         self.told = None;
         self.before = before;
         self.sending = sending;
+        self.gap |= taken_over;
         loop {
             tokio::select! {
                 biased;
@@ -199,15 +204,21 @@ impl<'a> Follower<'a> {
     ) -> Option<TurnEnd> {
         let timing = self.opencode.timing;
         let quiet_for = |limit| quiet.is_some_and(|quiet| quiet >= limit);
+        // A server on a busy machine can be silent for seconds in the middle of a turn.
+        let patient = |limit| if self.gap { limit } else { timing.appear };
         let failed = |told: &Told| TurnEnd::NotStarted(Some(told.clone()));
         match (seen, &self.told) {
             (Seen::Ended(end @ End::Said { .. }), _) => Some(TurnEnd::Ended(end)),
             (Seen::Ended(end), _) => quiet.map(|_| TurnEnd::Ended(end)),
-            (Seen::Unfinished, _) => quiet_for(timing.settle).then_some(TurnEnd::Restarted),
+            (Seen::Unfinished, _) => {
+                quiet_for(patient(timing.settle)).then_some(TurnEnd::Restarted)
+            }
             (_, Some(told)) => quiet_for(timing.settle).then(|| failed(told)),
             // A slash command may work for long before its message is there.
             (_, None) if self.sending.is_some() => None,
-            (Seen::NoAnswer, None) => quiet_for(timing.begin).then_some(TurnEnd::NotStarted(None)),
+            (Seen::NoAnswer, None) => {
+                quiet_for(patient(timing.begin)).then_some(TurnEnd::NotStarted(None))
+            }
             (Seen::NoMessage, None) if taken_over => {
                 quiet_for(timing.begin).then_some(TurnEnd::NotSent)
             }
@@ -219,7 +230,10 @@ impl<'a> Follower<'a> {
 
     /// Takes an event in; says whether it calls for a look.
     fn heard(&mut self, signal: Signal) -> bool {
-        let Signal::Event(event) = signal else { return true };
+        let Signal::Event(event) = signal else {
+            self.gap = true;
+            return true;
+        };
         let session = event.properties.session_id.as_deref();
         let ours = session.is_some_and(|id| self.family.iter().any(|known| known == id));
         if event.kind == "session.error" && session == Some(self.session.as_str()) {
@@ -389,6 +403,7 @@ impl<'a> Follower<'a> {
         {
             self.events = Events::open(client.clone(), self.directory.clone());
             self.client = client;
+            self.gap = true;
         }
     }
 

@@ -190,12 +190,16 @@ fn with_messages(roles: &'static [&'static str]) -> impl Fn(&Request) -> Option<
     move |request| is(request, "GET", "/message").then(|| Reply::Json(messages(roles)))
 }
 
-#[tokio::test]
+/// A busy machine's server was silent for over a second between its answer's first and second
+/// word, and the run was taken for lost: with the event stream open nobody restarted anything.
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_stays_unfinished_is_lost() {
     let place = place();
+    let began = Instant::now();
     let fake = Fake::start(&place.directory, with_messages(&["user", "unfinished"])).await;
     let outcome = place.run(&fake, &place.job("x"), &Notes::default()).await;
     assert_eq!((outcome.status, outcome.reason), (Ended::Lost, Some(EndReason::Restarted)));
+    assert!(began.elapsed() >= Duration::from_secs(20), "patient: {:?}", began.elapsed());
 }
 
 /// Case K01: an accepted prompt of which nothing is ever seen was not started.
