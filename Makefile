@@ -1,7 +1,7 @@
-.PHONY: help run test chaos check bench package ui icons
+.PHONY: help run test chaos check check-api bench package ui icons
 
 help: ## List what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
 
 run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
 	@DATA='$(DATA)' exec scripts/run.sh
@@ -14,6 +14,9 @@ chaos: ## Kill, stop and starve 8 processes over 10,000 slots (up to an hour)
 
 check: ## Formatting, lints, types, dependency policy, generated files
 	@scripts/check.sh
+
+check-api: ## Ask a running server all that its description allows: no 5xx, nothing undocumented
+	@scripts/setup.sh run && scripts/check-api.sh
 
 bench: ## Run the benchmarks
 	@cargo bench -p loopkeeper-engine
