@@ -51,10 +51,28 @@ for _ in $(seq 200); do
 done
 [ -n "$url" ] || { echo "the server did not start:"; cat "$work/log"; exit 1; }
 
+# ask NAME ARGUMENT…: one pass over the operations.
+ask() {
+  echo "== $1"
+  shift
+  "$tools/bin/schemathesis" --config-file "$work/schemathesis.toml" run "$url/api/openapi.json" \
+    --header "Authorization: Bearer $(cat "$work/data/loopkeeper/token")" \
+    --exclude-path-regex '/events$' \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
+    --phases examples,coverage,fuzzing --max-examples "$examples" \
+    --generation-deterministic --request-timeout 30 --no-color "$@"
+}
+
 cd "$work"
-"$tools/bin/schemathesis" run "$url/api/openapi.json" \
-  --header "Authorization: Bearer $(cat "$work/data/loopkeeper/token")" \
-  --exclude-path-regex '/events$' \
-  --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
-  --phases examples,coverage,fuzzing --max-examples "$examples" \
-  --generation-deterministic --request-timeout 30 --no-color
+: >schemathesis.toml
+ask "every operation, ids as they come"
+# Again on what is there; what takes it away would leave the rest with nothing.
+project=$(sed -nE 's|.*"id": ?"(path_[^"]+)".*|\1|p' data/loopkeeper/projects.json | head -n 1)
+cat >schemathesis.toml <<CONFIG
+[parameters]
+"path.projectId" = "$project"
+"path.taskId" = "loop:project:hello"
+"query.project" = "$project"
+"query.path" = "$work/project/.agents/loops/hello.md"
+CONFIG
+ask "what there is" --exclude-operation-id removeProject --exclude-operation-id deleteLoopFile
