@@ -64,9 +64,7 @@ ask() {
 }
 
 cd "$work"
-: >schemathesis.toml
-ask "every operation, ids as they come"
-# Again on what is there; what takes it away would leave the rest with nothing.
+# First on what there is; what takes it away would leave the rest with nothing.
 project=$(sed -nE 's|.*"id": ?"(path_[^"]+)".*|\1|p' data/loopkeeper/projects.json | head -n 1)
 cat >schemathesis.toml <<CONFIG
 [parameters]
@@ -76,3 +74,5 @@ cat >schemathesis.toml <<CONFIG
 "query.path" = "$work/project/.agents/loops/hello.md"
 CONFIG
 ask "what there is" --exclude-operation-id removeProject --exclude-operation-id deleteLoopFile
+: >schemathesis.toml
+ask "every operation, ids as they come"
