@@ -1,7 +1,7 @@
-.PHONY: help run test chaos mutants check bench package ui icons
+.PHONY: help run test chaos mutants check check-api bench package ui icons
 
 help: ## List what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
 
 run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
 	@DATA='$(DATA)' exec scripts/run.sh
@@ -17,6 +17,9 @@ check: ## Formatting, lints, types, dependency policy, generated files
 
 mutants: ## Take each guard out of a copy, and see its tests go red
 	@scripts/mutants.sh
+
+check-api: ## Ask a running server all that its description allows: no 5xx, nothing undocumented
+	@scripts/setup.sh run && scripts/check-api.sh
 
 bench: ## Run the benchmarks
 	@cargo bench -p loopkeeper-engine

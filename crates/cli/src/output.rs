@@ -228,6 +228,11 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// Says how many of a thing there are, as `1 task` or `2 tasks`.
+pub fn many(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
 /// Says how far away an instant is.
 pub fn away(at: i64, now: i64) -> String {
     if at >= now {
@@ -253,6 +258,12 @@ mod tests {
             assert_eq!(duration(ms), said);
         }
         assert_eq!(away(1_000, 61_000), "1m 0s ago");
+    }
+
+    #[test]
+    fn one_thing_is_said_as_one() {
+        assert_eq!(many(1, "task"), "1 task", "`1 tasks` is no English");
+        assert_eq!((many(0, "task"), many(2, "task")), ("0 tasks".into(), "2 tasks".into()));
     }
 
     #[test]

@@ -177,6 +177,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/sample": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes the built-in sample, a loop on the demo agent, and registers it. */
+        post: operations["addSample"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/{projectId}": {
         parameters: {
             query?: never;
@@ -548,8 +565,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists usable models as {provider, model, name}. */
+        /** Lists usable models, by provider. */
         get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the end of the agent server's log. */
+        get: operations["getLog"];
         put?: never;
         post?: never;
         delete?: never;
@@ -891,54 +925,129 @@ export interface components {
              */
             at: number;
         };
+        /** @description One row of the history. Times are wall time, ms since 1970. */
         Run: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Unique on this machine, also across ledgers that were set aside; newer runs have larger ones.
+             */
             id: number;
+            /** @description The project's id. */
             projectId: string;
+            /** @description The task's id. */
             taskId: string;
+            /** @description The task's name when the row was made. */
             taskName: string;
+            /** @description What made it start. */
             trigger: components["schemas"]["Trigger"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The slot; `None` for manual runs. In a row of several slots, the last of them.
+             */
             scheduledFor?: number | null;
-            /** Format: int64 */
+            /**
+             * Format: uint32
+             * @description Counts the attempts at one slot from 1.
+             */
             attempt: number;
+            /** @description What became of it. */
             status: components["schemas"]["Status"];
-            reason?: string | null;
-            /** Format: int64 */
+            /** @description Why; `None` where the status says it all. */
+            reason?: components["schemas"]["Reason"] | null;
+            /**
+             * Format: int64
+             * @description When the row was made.
+             */
+            createdAt: number;
+            /**
+             * Format: int64
+             * @description When a waiting row may start.
+             */
+            dueAt?: number | null;
+            /**
+             * Format: int64
+             * @description When `claimed` became `running`.
+             */
             startedAt?: number | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description When it ended, or was recorded as not run.
+             */
             finishedAt?: number | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How long it ran.
+             */
             durationMs?: number | null;
+            /** @description The agent's session. */
             sessionId?: string | null;
+            /** @description What went wrong, for people. */
             error?: string | null;
+            /** @description Why the shared file does not show the end. */
             persistError?: string | null;
+            /** @description What is worth knowing beside the status, such as a result that came too late. */
+            note?: string | null;
+            /** @description What it consumed. */
             tokens?: components["schemas"]["Tokens"] | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description What it cost, in US dollars.
+             */
             cost?: number | null;
+            /** @description The agent's last answer, at most [`ANSWER_LIMIT`] bytes. */
             answer?: string | null;
             /**
              * Format: int64
-             * @description Folded rows: how many slots, and the first and last of them.
+             * @description How many slots the row stands for; `None` is one.
              */
             count?: number | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The first of several slots.
+             */
             firstFor?: number | null;
         };
-        /** @enum {string} */
+        /**
+         * @description What made a run start.
+         * @enum {string}
+         */
         Trigger: "scheduled" | "manual" | "catch_up" | "retry";
-        /** @enum {string} */
+        /**
+         * @description What became of a slot or a manual run (PROTOCOL §6).
+         * @enum {string}
+         */
         Status: "claimed" | "queued" | "retrying" | "running" | "blocked" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost" | "skipped" | "missed" | "deduped" | "superseded";
+        /**
+         * @description Why a run has its status (PROTOCOL §6).
+         * @enum {string}
+         */
+        Reason: "already_running" | "paused" | "auto_paused" | "budget" | "not_approved" | "wrong_host" | "wrong_project" | "claim_failed" | "not_sent" | "asleep" | "down" | "late" | "timeout" | "blocked_timeout" | "by_user" | "shutdown" | "config_unreadable" | "agent_gone" | "agent_error" | "no_answer" | "newer" | "stale_result" | "definition_changed" | "elsewhere_claimed" | "bad_folder" | "unknown_model" | "unknown_agent" | "unreachable" | "not_started" | "model_error" | "truncated" | "rejected" | "aborted" | "restarted" | "goal_blocked" | "goal_budget" | "exit_code" | "signal" | "orphaned" | "worktree";
+        /** @description What a run consumed. */
         Tokens: {
-            /** Format: int64 */
+            /**
+             * Format: uint64
+             * @default 0
+             */
             input: number;
-            /** Format: int64 */
+            /**
+             * Format: uint64
+             * @default 0
+             */
             output: number;
-            /** Format: int64 */
+            /**
+             * Format: uint64
+             * @default 0
+             */
             reasoning: number;
-            /** Format: int64 */
+            /**
+             * Format: uint64
+             * @default 0
+             */
             cacheRead: number;
-            /** Format: int64 */
+            /**
+             * Format: uint64
+             * @default 0
+             */
             cacheWrite: number;
         };
         /** @description One thing that needs a person. */
@@ -976,19 +1085,33 @@ export interface components {
         };
         /** @description Why something needs a person. */
         NeedKind: "blocked" | "approval" | "persist_error" | "auto_paused" | "failed" | "missed" | "file_error";
+        /** @description What a blocked run waits for. */
         Ask: {
+            /** @description The agent's id of the request. */
             id: string;
+            /** @description Permission or question. */
             kind: components["schemas"]["AskKind"];
-            /** @description What it wants, in a sentence. */
+            /** @description What is asked, for people. */
             text: string;
-            /** @description Choices of a question. */
+            /** @description What "always" would allow. */
+            pattern?: string | null;
+            /** @description The answers offered to a question. */
             options?: string[];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description When it was asked, ms since 1970; set by the ledger.
+             * @default 0
+             */
             askedAt: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description When it was answered; `None` while it waits.
+             */
             answeredAt?: number | null;
+            /** @description The answer, for people. */
+            answer?: string | null;
         };
-        /** @enum {string} */
+        /** @description What kind of thing an agent asks for. */
         AskKind: "permission" | "question";
         /** @description A pause of everything. */
         PauseView: {
@@ -1087,38 +1210,73 @@ export interface components {
         };
         /** @description What a task is doing now, in the order in which lists show them. */
         Condition: "blocked" | "needs_approval" | "auto_paused" | "running" | "waiting" | "armed" | "idle" | "off";
-        /** @enum {string} */
+        /** @description Whose loop it is. */
         Scope: "project" | "user";
+        /** @description One finding in a loop file. Positions are 1-based and count UTF-16 units, as editors do. */
         Diagnostic: {
+            /** @description How bad it is. */
             severity: components["schemas"]["Severity"];
+            /** @description A stable name in kebab case, for tests and filters. */
             code: string;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description First line.
+             */
             line: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description First column.
+             */
             column: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description Last line.
+             */
             endLine: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description The column after the last unit.
+             */
             endColumn: number;
+            /** @description What is wrong. */
             message: string;
+            /** @description What to write instead; `None` where the message says it all. */
             help?: string | null;
+            /** @description A repair that can be applied as it stands; `None` where a person has to decide. */
             fix?: components["schemas"]["Fix"] | null;
         };
-        /** @enum {string} */
+        /** @description How bad a finding is. */
         Severity: "error" | "warning" | "info";
+        /** @description A repair of one finding. */
         Fix: {
+            /** @description What the repair does, for a menu. */
             title: string;
-            edits: components["schemas"]["TextEdit"][];
+            /** @description The edits, none of which overlap. */
+            edits: components["schemas"]["Edit"][];
         };
-        TextEdit: {
-            /** Format: uint32 */
+        /** @description Replaces a range of the file by a text. Positions as in [`Diagnostic`]. */
+        Edit: {
+            /**
+             * Format: uint32
+             * @description First line.
+             */
             line: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description First column.
+             */
             column: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description Last line.
+             */
             endLine: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description The column after the last unit.
+             */
             endColumn: number;
+            /** @description What stands there afterwards. */
             text: string;
         };
         /** @description One bar of a task's recent runs. */
@@ -1360,10 +1518,19 @@ export interface components {
             /** @description The command that attaches to its session, where there is one. */
             attach?: string | null;
         };
+        /** @description What happened in a run, and when. */
         Step: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Wall time, ms since 1970.
+             */
             at: number;
+            /**
+             * @description What happened: `due claimed queued started session accepted blocked answered ended
+             *      taken_over retry note stale_result …`; open, since agents report steps of their own.
+             */
             kind: string;
+            /** @description More about it. */
             detail?: string | null;
         };
         /** @description An answer to a blocked run. */
@@ -1373,7 +1540,8 @@ export interface components {
             /** @description `once`, `always`, `reject`, or `{"text": "…"}` for a question. */
             answer: components["schemas"]["Answer"];
         };
-        Answer: ("once" | "always" | "reject") | {
+        /** @description An answer to what a blocked run asks. */
+        Answer: "once" | "always" | "reject" | {
             text: string;
         };
         /** @description Which file. */
@@ -1514,6 +1682,21 @@ export interface components {
         Where: {
             /** @description The project's folder: agents and models can differ by folder. */
             directory?: string | null;
+        };
+        /** @description How much. */
+        HowMuch: {
+            /**
+             * Format: uint
+             * @description How many lines, 1 to 5,000; 400 when it is not given.
+             */
+            lines?: number | null;
+        };
+        /** @description The end of a log. */
+        LogView: {
+            /** @description The file; it need not exist. */
+            path: string;
+            /** @description Its last lines, the oldest first. */
+            lines: string[];
         };
         /** @description One finding of `doctor`. */
         Finding: {
@@ -1959,6 +2142,35 @@ export interface operations {
                 "application/json": components["schemas"]["NewProject"];
             };
         };
+        responses: {
+            /** @description A registered project. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectView"];
+                };
+            };
+            /** @description What went wrong, and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    addSample: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description A registered project. */
             201: {
@@ -2430,6 +2642,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description One row of the history. Times are wall time, ms since 1970. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2466,6 +2679,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description One row of the history. Times are wall time, ms since 1970. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2927,6 +3141,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+            /** @description What went wrong, and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getLog: {
+        parameters: {
+            query?: {
+                /** @description How many lines, 1 to 5,000; 400 when it is not given. */
+                lines?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The end of a log. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogView"];
                 };
             };
             /** @description What went wrong, and what to do. */

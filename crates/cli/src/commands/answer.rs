@@ -10,7 +10,8 @@ pub struct Args {
     /// The run
     #[arg(value_name = "RUN")]
     run: i64,
-    /// The answer to a question; one of its options or any text
+    /// The answer to a question; one of its options or any text. `once`, `always` and `reject`
+    /// answer a permission
     #[arg(value_name = "TEXT")]
     text: Option<String>,
     /// Allow it this time
@@ -32,7 +33,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     let view = engine.run(args.run).await?;
     let open: Vec<&Ask> = view.asks.iter().filter(|ask| ask.answered_at.is_none()).collect();
     let reply = reply(&args);
-    let Some(reply) = reply else {
+    let Some(mut reply) = reply else {
         for ask in &open {
             context.out.line(format!("{}: {}", ask.id, ask.text));
             for option in &ask.options {
@@ -47,6 +48,15 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         .help("say --once, --always or --reject, or the text that answers a question"));
     };
     let ask = choose(&open, args.ask.as_deref())?;
+    if let (AskKind::Permission, Answer::Text(word)) = (ask.kind, &reply) {
+        // A question may have `once` among its options; a permission has nothing else.
+        reply = match word.as_str() {
+            "once" => Answer::Once,
+            "always" => Answer::Always,
+            "reject" => Answer::Reject,
+            _ => reply,
+        };
+    }
     if ask.kind == AskKind::Permission && matches!(reply, Answer::Text(_)) {
         return Err(Failure::usage(format!("it wants a permission: {}", ask.text))
             .help("say --once, --always or --reject"));

@@ -61,6 +61,12 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         &["TASK", "STATE", "NEXT", "SCHEDULE", "LAST"]
     };
     context.out.table(head, &rows);
+    if let Some(pause) = engine.overview().await?.paused {
+        let until = pause
+            .until
+            .map_or_else(|| "`loopkeeper resume`".to_owned(), |until| context.out.at(until));
+        context.out.warn(format!("everything is paused until {until}"));
+    }
     for task in &summaries {
         for error in &task.file_errors {
             let file = task.loop_file.as_deref().unwrap_or("");

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{DONE, Outcome};
 use crate::find::{Place, needed_project, warn_of_files};
-use crate::output::Ink;
+use crate::output::{Ink, many};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -71,8 +71,10 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
                 return Ok(DONE);
             }
             out.note(format!(
-                "{} is registered: {} ({} tasks)",
-                project.label, project.path, project.tasks
+                "{} is registered: {} ({})",
+                project.label,
+                project.path,
+                many(project.tasks, "task")
             ));
             if project.tasks == 0 {
                 out.note(format!("put a loop into {}/.agents/loops/NAME.md", project.path));

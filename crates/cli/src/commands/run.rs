@@ -50,10 +50,21 @@ async fn wait(
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     let mut end = Box::pin(super::serve::ended());
     let mut stopping = false;
+    let mut told = false;
     loop {
         tokio::select! {
             result = &mut work => return result,
-            _ = tick.tick() => progress(context, engine, task, began, stopping).await,
+            _ = tick.tick() => {
+                progress(context, engine, task, began, stopping).await;
+                // Where no progress is drawn, a run that waits for somebody would look hung.
+                if !told && !context.out.progress
+                    && let Some(run) = open_run(engine, task).await
+                    && run.status == Status::Blocked
+                {
+                    told = true;
+                    context.out.warn(format!("{} waits for you: loopkeeper answer {}", task.name, run.id));
+                }
+            }
             () = &mut end => {
                 end = Box::pin(super::serve::ended());
                 if stopping {

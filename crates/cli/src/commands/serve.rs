@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{DONE, FAILED, Failure, Outcome, UNREACHABLE, USAGE};
 use crate::http;
-use crate::output::{Ink, away};
+use crate::output::{Ink, away, many};
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::event::{Event, EventKind};
@@ -112,7 +112,7 @@ async fn greet(context: &Context, engine: &Engine) -> Result<(), Failure> {
         out.line("project: none yet; add one: loopkeeper projects add DIR");
     }
     for project in &projects {
-        let what = format!("{} tasks, {} enabled", project.tasks, project.enabled);
+        let what = format!("{}, {} enabled", many(project.tasks, "task"), project.enabled);
         out.line(format!("project: {}  {}  ({what})", project.label, project.path));
         for problem in &project.problems {
             out.line(format!("         {}", out.ink(Ink::Bad, problem)));

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::{DONE, Outcome};
-use crate::output::{Ink, away};
+use crate::output::{Ink, away, many};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -16,8 +16,10 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
     let overview = engine.overview().await?;
     let out = &context.out;
     out.line(format!(
-        "{} armed of {} tasks in {} projects",
-        overview.armed, overview.tasks, overview.projects
+        "{} armed of {} in {}",
+        overview.armed,
+        many(overview.tasks, "task"),
+        many(overview.projects, "project")
     ));
     if let Some(pause) = &overview.paused {
         let until = pause.until.map_or_else(

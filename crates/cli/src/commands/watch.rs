@@ -15,6 +15,7 @@ pub struct Args {}
 pub async fn run(_: Args, context: &Context) -> Outcome {
     let engine = context.open(true).await?;
     let mut events = engine.events().subscribe();
+    engine.look_on().await?;
     if !context.out.json {
         let overview = engine.overview().await?;
         for run in &overview.running {

@@ -87,7 +87,12 @@ fn look(runtime: &Arc<Runtime>) -> Vec<Finding> {
         Ok(open) => found.push(finding(
             "ledger",
             Good,
-            format!("{} is sound; {} open runs", runtime.ledger.path().display(), open.len()),
+            format!(
+                "{} is sound; {} {} open",
+                runtime.ledger.path().display(),
+                open.len(),
+                if open.len() == 1 { "run" } else { "runs" }
+            ),
             None,
         )),
         Err(error) => found.push(finding("ledger", Error, error.to_string(), None)),
@@ -123,7 +128,12 @@ fn look(runtime: &Arc<Runtime>) -> Vec<Finding> {
         let name = format!("project {}", entry.project.label);
         if entry.problems.is_empty() {
             let tasks = entry.tasks.len();
-            found.push(finding(&name, Good, format!("{tasks} tasks"), None));
+            found.push(finding(
+                &name,
+                Good,
+                format!("{tasks} task{}", if tasks == 1 { "" } else { "s" }),
+                None,
+            ));
         }
         for problem in &entry.problems {
             found.push(finding(&name, Error, problem, None));

@@ -116,6 +116,21 @@ impl Engine {
         Ok(engine)
     }
 
+    /// Watches without running anything: events tell what every process on the folder does.
+    ///
+    /// # Errors
+    /// When the data folder cannot be used at all; a single bad project is no error.
+    pub async fn look_on(&self) -> Result<()> {
+        let runtime = self.runtime();
+        runtime.sync_all().await;
+        if runtime.around.watch {
+            let inner = Arc::clone(&self.inner);
+            runtime.blocking(move |runtime| news::heed(runtime, &inner.seen)).await?;
+            self.watch();
+        }
+        Ok(())
+    }
+
     /// Starts timers, watching and taking over (only `serve` and the desktop do).
     ///
     /// # Errors
@@ -125,12 +140,7 @@ impl Engine {
             return Ok(());
         }
         let runtime = self.runtime();
-        runtime.sync_all().await;
-        if runtime.around.watch {
-            let inner = Arc::clone(&self.inner);
-            runtime.blocking(move |runtime| news::heed(runtime, &inner.seen)).await?;
-            self.watch();
-        }
+        self.look_on().await?;
         runtime.start();
         Ok(())
     }

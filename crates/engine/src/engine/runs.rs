@@ -3,7 +3,7 @@
 use super::summaries::with_memory;
 use super::tasks::current;
 use super::{Engine, EngineError, Result, WaitFor};
-use crate::ledger::{Answer, Control, ControlVerdict, Reason, Run, RunFilter, Status};
+use crate::ledger::{Answer, Control, ControlVerdict, LedgerError, Reason, Run, RunFilter, Status};
 use crate::runtime::{Accepted, Progress, Refusal, lock};
 use crate::task::{LastStatus, TaskKey};
 use crate::view::{RunAnswer, RunView};
@@ -156,7 +156,7 @@ impl Engine {
     /// `NotFound`.
     pub async fn run(&self, run: i64) -> Result<RunView> {
         self.with(move |runtime| {
-            let detail = runtime.ledger.run(run)?.ok_or_else(|| no_run(run))?;
+            let detail = runtime.ledger.run(run)?.ok_or(LedgerError::NoSuchRun { run })?;
             let mut shown = with_memory(runtime, detail.run);
             if shown.answer.is_none()
                 && let Some(active) = runtime.active(run)
