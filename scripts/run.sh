@@ -6,6 +6,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh run
+
+# The page is part of the program.
+page_is_current() {
+  [ -f ui/dist/index.html ] &&
+    [ -z "$(find ui/src ui/public ui/index.html ui/*.ts ui/*.json -newer ui/dist/index.html -print -quit)" ]
+}
+page_is_current || npm run --silent --prefix ui build -- --logLevel error
 cargo build --locked -p loopkeeper
 program=${CARGO_TARGET_DIR:-target}/debug/loopkeeper
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Brings what a stage needs and this machine lacks. Running it again costs a moment.
 #
-#   setup.sh run      what builds the program without a window
-#   setup.sh check    that, the packages of ui/, and what the desktop is compiled with
+#   setup.sh run      what builds the program without a window, and its page
+#   setup.sh check    that, and what the desktop is compiled with
 #   setup.sh test     that, and what the tests drive: a screen, a browser, the opencode program
 #   setup.sh package  what `check` takes, and what an installer is bundled with
 set -euo pipefail
@@ -90,8 +90,11 @@ tools() {
     echo "setup: Rust is missing: install the version that Cargo.toml names, see https://rustup.rs" >&2
     exit 1
   fi
-  [ "$stage" = run ] && return
-  if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
+  if ! cargo --version >/dev/null; then
+    echo "setup: Rust is there and does not run; the reason is above" >&2
+    exit 1
+  fi
+  if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null; then
     echo "setup: Node 20.19 or newer is missing, see https://nodejs.org" >&2
     exit 1
   fi
@@ -116,5 +119,5 @@ case $stage in
 esac
 tools
 packages
-[ "$stage" = run ] || npm_packages ui
+npm_packages ui
 if [ "$stage" = test ]; then npm_packages tests; fi

@@ -5,7 +5,15 @@ use std::{fs, io};
 
 /// Every command that the page may call. A command that is not named here could be called by any
 /// page, so a new one is added here and in `capabilities/main.json`.
-const COMMANDS: &[&str] = &["version"];
+const COMMANDS: &[&str] = &[
+    "api",
+    "version",
+    "pick_folder",
+    "reveal",
+    "open_file",
+    "start_at_login",
+    "set_start_at_login",
+];
 
 /// The page that stands in for the window's content where only cargo was run.
 const PLACEHOLDER: &str = "<!doctype html><meta charset=utf-8><title>Loopkeeper</title>\

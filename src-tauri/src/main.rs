@@ -1,25 +1,112 @@
 //! The desktop program: a tray icon that stays, and a window that is built when it is opened.
 //!
-//! The window is destroyed when it is closed, so that a tray nobody looks at holds no web process.
+//! The engine runs in this process and knows nothing of either. Each module can be read alone:
+//! [`arguments`] and [`environment`] say how it was started, [`desktop`] keeps tray and
+//! notifications true, [`tray`] and [`notes`] say what they show, [`act`] does what is clicked,
+//! [`commands`] is what the page may call, [`window`] the window, [`platform`] what differs between
+//! systems. Deliberately absent: anything about tasks that the engine does not tell.
 
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
-use tauri::menu::{MenuBuilder, MenuItemBuilder};
-use tauri::tray::TrayIconBuilder;
-use tauri::{AppHandle, Manager, RunEvent, WebviewUrl, WebviewWindowBuilder};
+mod act;
+mod arguments;
+mod commands;
+mod desktop;
+mod environment;
+mod notes;
+mod place;
+mod platform;
+mod tray;
+mod window;
+mod words;
 
-/// The label of the one window, as `capabilities/main.json` names it.
-const WINDOW: &str = "main";
+use arguments::Arguments;
+use desktop::Desktop;
+use environment::Environment;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tauri::{AppHandle, Manager, RunEvent};
 
-fn main() -> tauri::Result<()> {
-    show_pages_on_every_driver();
-    let open_at_start = std::env::args().any(|argument| argument == "--open");
-    let app = tauri::Builder::default()
-        .invoke_handler(tauri::generate_handler![version])
+/// How long a start at login waits for somebody who shows tray icons.
+const TRAY_PATIENCE: Duration = Duration::from_secs(20);
+/// What stands in the window when nobody came.
+const NO_TRAY: &str = "Nobody shows tray icons in this session, so Loopkeeper opened its window. \
+    Closing it leaves the scheduler running; `loopkeeper-desktop` opens it again.";
+
+fn main() -> ExitCode {
+    environment::show_pages_on_every_driver();
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("loopkeeper-desktop: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.help || arguments.version {
+        if arguments.help {
+            print!("{}", arguments::HELP);
+        } else {
+            println!("loopkeeper-desktop {}", env!("CARGO_PKG_VERSION"));
+        }
+        return ExitCode::SUCCESS;
+    }
+    let environment = match Environment::read(&arguments) {
+        Ok(environment) => environment,
+        Err(error) => {
+            eprintln!("loopkeeper-desktop: {error}");
+            return ExitCode::from(4);
+        }
+    };
+    if !environment.has_screen {
+        eprintln!("loopkeeper-desktop: there is no screen; without one, use `loopkeeper serve`");
+        return ExitCode::from(4);
+    }
+    log(&environment);
+    match run(arguments, environment) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loopkeeper-desktop: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn log(environment: &Environment) {
+    let filter = environment.log.as_deref().unwrap_or("warn");
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
+fn run(arguments: Arguments, environment: Environment) -> tauri::Result<()> {
+    let builder = tauri::Builder::default()
+        .plugin(single_instance(&environment))
+        .plugin(tauri_plugin_dialog::init())
+        .plugin(tauri_plugin_opener::Builder::new().open_js_links_on_click(false).build());
+    #[cfg(not(target_os = "linux"))]
+    let builder = builder
+        .plugin(tauri_plugin_notification::init())
+        .plugin(tauri_plugin_autostart::Builder::new().arg("--hidden").build());
+    let app = builder
+        .invoke_handler(tauri::generate_handler![
+            commands::api,
+            commands::version,
+            commands::pick_folder,
+            commands::reveal,
+            commands::open_file,
+            commands::start_at_login,
+            commands::set_start_at_login,
+        ])
         .setup(move |app| {
-            tray(app.handle())?;
-            if open_at_start {
-                open(app.handle())?;
+            let desktop = Desktop::new(app.handle(), environment);
+            app.manage(Arc::clone(&desktop));
+            desktop.start();
+            tauri::async_runtime::spawn(ended(Arc::clone(&desktop)));
+            if arguments.hidden {
+                tauri::async_runtime::spawn(show_without_tray(desktop));
+            } else {
+                desktop.open(arguments.open.as_ref());
             }
             Ok(())
         })
@@ -33,6 +120,73 @@ fn main() -> tauri::Result<()> {
     Ok(())
 }
 
+/// Hands a second start's arguments to the first; one program for each data folder.
+fn single_instance(environment: &Environment) -> tauri::plugin::TauriPlugin<tauri::Wry> {
+    let builder = tauri_plugin_single_instance::Builder::new().callback(
+        |app: &AppHandle, arguments: Vec<String>, _folder| {
+            let Some(desktop) = desktop::of(app) else { return };
+            match Arguments::parse(arguments.into_iter().skip(1)) {
+                Ok(arguments) if arguments.hidden => {}
+                Ok(arguments) => desktop.open(arguments.open.as_ref()),
+                // What the other start's terminal was told there.
+                Err(_) => desktop.open(None),
+            }
+        },
+    );
+    match environment.instance() {
+        Some(name) => builder.dbus_id(name).build(),
+        None => builder.build(),
+    }
+}
+
+/// Opens the window after all when nobody shows the tray icon.
+async fn show_without_tray(desktop: Arc<Desktop>) {
+    let mut waited = Duration::ZERO;
+    while waited < TRAY_PATIENCE {
+        if tray_is_shown().await && desktop.warnings().is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        waited += Duration::from_secs(2);
+    }
+    desktop.warn(NO_TRAY.to_owned());
+    desktop.open(None);
+    // It may still come, hours later.
+    while !tray_is_shown().await {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    desktop.unwarn(NO_TRAY);
+}
+
+async fn tray_is_shown() -> bool {
+    matches!(tokio::task::spawn_blocking(platform::tray_is_shown).await, Ok(true))
+}
+
+/// Ends with the session: the system asks by a signal.
+async fn ended(desktop: Arc<Desktop>) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut term), Ok(mut interrupt), Ok(mut hang_up)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::interrupt()),
+            signal(SignalKind::hangup()),
+        ) else {
+            return;
+        };
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+        desktop.quit(false).await;
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_ok() {
+        desktop.quit(false).await;
+    }
+}
+
 /// Holds what `tauri.conf.json` says, and the pages of `ui/dist`.
 #[allow(
     clippy::disallowed_methods,
@@ -41,63 +195,3 @@ fn main() -> tauri::Result<()> {
 fn context() -> tauri::Context {
     tauri::generate_context!()
 }
-
-/// Answers the version of this program.
-#[tauri::command]
-fn version(app: AppHandle) -> String {
-    app.package_info().version.to_string()
-}
-
-/// Builds the tray icon. Its menu alone must be enough: on Linux a click on the icon tells nothing.
-fn tray(app: &AppHandle) -> tauri::Result<()> {
-    let menu = MenuBuilder::new(app)
-        .item(&MenuItemBuilder::with_id("open", "Open Loopkeeper").build(app)?)
-        .separator()
-        .item(&MenuItemBuilder::with_id("quit", "Quit").build(app)?)
-        .build()?;
-    TrayIconBuilder::with_id("loopkeeper")
-        .icon(tauri::include_image!("../icons/tray/armed-on-dark.png"))
-        .tooltip("Loopkeeper")
-        .menu(&menu)
-        .on_menu_event(|app, event| match event.id().as_ref() {
-            "open" => {
-                if let Err(error) = open(app) {
-                    eprintln!("the window could not be opened: {error}");
-                }
-            }
-            "quit" => app.exit(0),
-            _ => {}
-        })
-        .build(app)?;
-    Ok(())
-}
-
-/// Brings the window to the front, building it when there is none.
-fn open(app: &AppHandle) -> tauri::Result<()> {
-    if let Some(window) = app.get_webview_window(WINDOW) {
-        window.unminimize()?;
-        window.show()?;
-        return window.set_focus();
-    }
-    WebviewWindowBuilder::new(app, WINDOW, WebviewUrl::default())
-        .title("Loopkeeper")
-        .inner_size(1080.0, 720.0)
-        .min_inner_size(640.0, 420.0)
-        .build()?;
-    Ok(())
-}
-
-/// Turns off the buffer sharing with which some Linux drivers show an empty window; a value that
-/// the user has set stays.
-#[cfg(target_os = "linux")]
-#[allow(clippy::disallowed_methods, reason = "the desktop is where its environment is read")]
-fn show_pages_on_every_driver() {
-    const VARIABLE: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
-    if std::env::var_os(VARIABLE).is_none() {
-        // SAFETY: called first in `main`, when there is no second thread that could read it.
-        unsafe { std::env::set_var(VARIABLE, "1") };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn show_pages_on_every_driver() {}

@@ -3,14 +3,11 @@
 
 use directories::{BaseDirs, ProjectDirs};
 use loopkeeper_engine::Paths;
+use loopkeeper_engine::agent::find::programs;
 use loopkeeper_engine::engine::OpenCodeEnvironment;
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::Duration;
-
-/// How long the login shell is waited for.
-const SHELL_TIME: Duration = Duration::from_secs(3);
 
 /// What this process was started with.
 #[derive(Debug, Clone)]
@@ -32,7 +29,7 @@ pub struct Environment {
     /// What is said about OpenCode; its programs come from [`Environment::opencode_programs`].
     pub opencode: OpenCodeEnvironment,
     opencode_binary: Option<PathBuf>,
-    program_folders: Vec<PathBuf>,
+    search_path: Option<OsString>,
     login_shell: Option<PathBuf>,
     /// The machine's zone (IANA name).
     pub zone: String,
@@ -100,9 +97,7 @@ impl Environment {
                 binaries: Vec::new(),
             },
             opencode_binary: path("OPENCODE_BINARY"),
-            program_folders: path("PATH")
-                .map(|folders| std::env::split_paths(&folders).collect())
-                .unwrap_or_default(),
+            search_path: path("PATH").map(PathBuf::into_os_string),
             login_shell: path("SHELL"),
             zone: variable("TZ")
                 .and_then(|zone| zone.trim_start_matches(':').parse::<chrono_tz::Tz>().ok())
@@ -124,17 +119,8 @@ impl Environment {
     /// when it is in neither and `ask_shell` allows it, the login shell's `PATH` (3 s at most): a
     /// desktop session has a short one.
     pub async fn opencode_programs(&self, ask_shell: bool) -> Vec<PathBuf> {
-        let name = if cfg!(windows) { "opencode.exe" } else { "opencode" };
-        let mut found: Vec<PathBuf> = self.opencode_binary.clone().into_iter().collect();
-        let on_path = self.program_folders.iter().map(|folder| folder.join(name));
-        found.extend(on_path.filter(|file| file.is_file()));
-        if found.is_empty()
-            && ask_shell
-            && let Some(shell) = &self.login_shell
-        {
-            found.extend(told_by(shell).await);
-        }
-        found
+        let shell = self.login_shell.as_deref().filter(|_| ask_shell);
+        programs(self.opencode_binary.clone(), self.search_path.as_deref(), shell).await
     }
 
     /// Names every folder that the engine may touch.
@@ -149,18 +135,6 @@ impl Environment {
             runtime: self.runtime.clone(),
         }
     }
-}
-
-/// Asks a login shell where `opencode` is.
-async fn told_by(shell: &std::path::Path) -> Option<PathBuf> {
-    let mut command = tokio::process::Command::new(shell);
-    command.args(["-l", "-c", "command -v opencode"]).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = tokio::time::timeout(SHELL_TIME, command.kill_on_drop(true).output()).await;
-    let output = output.ok()?.ok()?;
-    // What a profile prints comes before the answer.
-    let text = String::from_utf8(output.stdout).ok()?;
-    let file = PathBuf::from(text.lines().next_back()?.trim());
-    (file.is_absolute() && file.is_file()).then_some(file)
 }
 
 fn absolute(path: PathBuf, here: &std::path::Path) -> PathBuf {

@@ -1,10 +1,10 @@
 //! Which project and which task a command means.
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, UNREACHABLE};
 use clap::Args;
 use loopkeeper_engine::engine::Engine;
-use loopkeeper_engine::view::{ProjectView, TaskSummary};
+use loopkeeper_engine::view::{NeedKind, ProjectView, TaskSummary};
 use std::path::{Path, PathBuf};
 
 /// Which project.
@@ -94,6 +94,25 @@ pub async fn needed_project(
     })
 }
 
+/// Prints which files cannot be read and why, on standard error: what they hold is not shown.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub async fn warn_of_files(
+    context: &Context,
+    engine: &Engine,
+    project: Option<&str>,
+) -> Result<(), Failure> {
+    for need in engine.overview().await?.needs_you {
+        let elsewhere = need.project_id.as_deref().zip(project).is_some_and(|(a, b)| a != b);
+        if need.kind == NeedKind::FileError && need.task_id.is_none() && !elsewhere {
+            context.out.warn(format!("warning: {}", need.text));
+            context.out.warn(format!("  {}", need.help));
+        }
+    }
+    Ok(())
+}
+
 fn unknown(named: &str, projects: &[ProjectView]) -> Failure {
     let known: Vec<&str> = projects.iter().map(|project| project.label.as_str()).take(10).collect();
     let help = if known.is_empty() {
@@ -132,6 +151,14 @@ pub async fn task(
         None => engine.sync_all_projects().await?,
     }
     let tasks = engine.task_summaries(id).await?;
+    if !tasks.iter().any(|task| task.id == given || task.name == given) {
+        // What cannot be read may hold it: "there is none" would send people the wrong way.
+        let projects = engine.projects().await?;
+        let mut meant = projects.iter().filter(|project| id.is_none_or(|id| project.id == id));
+        if let Some(problem) = meant.find_map(|project| project.problems.first()) {
+            return Err(Failure::new(UNREACHABLE, format!("{given} cannot be found: {problem}")));
+        }
+    }
     choose(given, tasks, project.as_ref().map(|project| project.label.as_str()))
 }
 

@@ -16,7 +16,7 @@ mod serve;
 
 pub use error::{ApiError, ErrorBody};
 pub use guard::{Guard, GuardError};
-pub use memory::call;
+pub use memory::{call, call_matching};
 pub use openapi::document;
 pub use routes::router;
 pub use serve::{Bound, ServeError, ServeOptions, bind, serve};

@@ -19,12 +19,26 @@ pub async fn call(
     path: &str,
     body: Option<&Value>,
 ) -> (StatusCode, Value) {
+    call_matching(router, method, path, body, None).await
+}
+
+/// Asks as [`call`] does, with the entity tag that a save has to name.
+pub async fn call_matching(
+    router: &Router,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+    if_match: Option<&str>,
+) -> (StatusCode, Value) {
     let bad =
         |message: String| (StatusCode::BAD_REQUEST, json!({ "error": message, "code": "invalid" }));
     if path.split('?').next().is_some_and(|path| path.trim_end_matches('/').ends_with("/events")) {
         return bad("event streams are not answered in memory".to_owned());
     }
     let mut request = Request::builder().method(method).uri(path);
+    if let Some(tag) = if_match {
+        request = request.header(header::IF_MATCH, tag);
+    }
     let body = match body {
         Some(body) => {
             request = request.header(header::CONTENT_TYPE, "application/json");

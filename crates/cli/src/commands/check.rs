@@ -8,6 +8,7 @@ use loopkeeper_engine::loops::{Diagnostic, Severity};
 use loopkeeper_engine::loops_folder;
 use loopkeeper_engine::task::Definition;
 use serde::Serialize;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -125,7 +126,16 @@ fn loops_here(here: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut any = false;
     for folder in here.ancestors() {
         let loops = loops_folder(folder);
-        if let Ok(entries) = std::fs::read_dir(&loops) {
+        let entries = match std::fs::read_dir(&loops) {
+            Ok(entries) => Some(entries),
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => None,
+            Err(error) => {
+                let text = format!("the loops in {} cannot be listed: {error}", loops.display());
+                return Err(Failure::new(FAILED, text)
+                    .help("give yourself the right to read the folder, or name the files"));
+            }
+        };
+        if let Some(entries) = entries {
             any = true;
             let names = entries.flatten().map(|entry| entry.path());
             let mut found: Vec<PathBuf> = names

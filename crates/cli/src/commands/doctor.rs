@@ -4,15 +4,19 @@ use crate::context::Context;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output::Ink;
 use loopkeeper_engine::view::{Finding, FindingSeverity};
+use std::path::Path;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
 pub async fn run(_: Args, context: &Context) -> Outcome {
-    let findings = match context.open(false).await {
-        Ok(engine) => engine.doctor().await?,
-        // What keeps the data folder from being opened is the first finding.
-        Err(failure) => vec![refused(&failure, context)],
+    // What keeps the data folder from being opened is the first finding.
+    let findings = match context.settings() {
+        Err(failure) => vec![refused("settings", &failure, &context.paths.settings)],
+        Ok(settings) => match context.open_with(settings, false).await {
+            Ok(engine) => engine.doctor().await?,
+            Err(failure) => vec![refused("data folder", &failure, &context.paths.data)],
+        },
     };
     if context.out.json {
         context.out.value(&findings);
@@ -38,12 +42,11 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
     Ok(if broken { FAILED } else { DONE })
 }
 
-fn refused(failure: &Failure, context: &Context) -> Finding {
-    let help = failure.help.clone();
+fn refused(area: &str, failure: &Failure, path: &Path) -> Finding {
     Finding {
-        area: "data folder".to_owned(),
+        area: area.to_owned(),
         severity: FindingSeverity::Error,
         message: failure.message.clone(),
-        help: help.or_else(|| Some(format!("look at {}", context.paths.data.display()))),
+        help: failure.help.clone().or_else(|| Some(format!("look at {}", path.display()))),
     }
 }

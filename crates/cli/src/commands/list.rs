@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::{DONE, Outcome};
-use crate::find::{Place, project};
+use crate::find::{Place, project, warn_of_files};
 use crate::output::{Ink, away, first_line};
 use loopkeeper_engine::view::TaskSummary;
 use serde_json::json;
@@ -32,6 +32,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
             Err(error) => context.out.warn(format!("{}: {error}", project.label)),
         }
     }
+    warn_of_files(context, &engine, project.as_ref().map(|project| project.id.as_str())).await?;
     if context.out.json {
         context.out.value(&json!({ "tasks": tasks }));
         return Ok(DONE);

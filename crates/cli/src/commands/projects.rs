@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::{DONE, Outcome};
-use crate::find::{Place, needed_project};
+use crate::find::{Place, needed_project, warn_of_files};
 use crate::output::{Ink, many};
 use serde_json::json;
 use std::path::PathBuf;
@@ -36,6 +36,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     match args.what.unwrap_or(What::List) {
         What::List => {
             let projects = engine.projects().await?;
+            warn_of_files(context, &engine, None).await?;
             if out.json {
                 out.value(&json!({ "projects": projects }));
                 return Ok(DONE);

@@ -83,9 +83,9 @@ async fn refusal(error: ServeError) -> Failure {
                 .help("use that one, or take a free port: loopkeeper serve --port 0")
         }
         ServeError::Remote { .. } => Failure::new(USAGE, error.to_string()),
-        ServeError::Listen { .. } | ServeError::Guard(_) => {
-            Failure::new(UNREACHABLE, error.to_string())
-        }
+        ServeError::Guard(_) => Failure::new(UNREACHABLE, error.to_string())
+            .help("give yourself write permission there, or name another data folder: --data-dir"),
+        ServeError::Listen { .. } => Failure::new(UNREACHABLE, error.to_string()),
     }
 }
 

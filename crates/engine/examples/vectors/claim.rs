@@ -66,7 +66,7 @@ fn arm(task: &Value, slot: i64) -> Option<Armed> {
     let document = project::Document::parse(&text).ok()?;
     let task = document.task(task["id"].as_str()?).filter(|task| task.enabled)?;
     let compiled = Compiled::new(&task.schedule).ok()?;
-    compiled.yields(slot).then(|| Armed::new(task, None, Some(compiled)))
+    compiled.yields(slot).then(|| Armed::new(task, Some(compiled)))
 }
 
 impl Stage {

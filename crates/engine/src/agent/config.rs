@@ -67,8 +67,8 @@ impl Default for OpencodeConfig {
 }
 
 impl AgentsConfig {
-    /// Makes a configuration from the settings; `found` is what the environment said.
-    pub fn from_settings(settings: &Settings, paths: &Paths, found: Found) -> Self {
+    /// Makes a configuration from the settings and from what the environment said.
+    pub fn from_settings(settings: &Settings, paths: &Paths, found: OpenCodeEnvironment) -> Self {
         let mut binaries = found.binaries;
         if let Some(binary) = &settings.opencode.binary {
             binaries.insert(0, PathBuf::from(binary));
@@ -97,23 +97,34 @@ impl AgentsConfig {
     }
 }
 
-/// What the host found in command line and environment.
-#[derive(Debug, Clone, Default)]
-pub struct Found {
-    /// The value of `--opencode`.
+/// What flags and environment say about OpenCode; the host reads them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct OpenCodeEnvironment {
+    /// `--opencode`: a URL; goes before everything else.
     pub flag: Option<String>,
-    /// `OPENCODE_HOST`.
+    /// `OPENCODE_HOST`: a URL with its port.
     pub host: Option<String>,
     /// `OPENCODE_PORT`.
     pub port: Option<String>,
     /// `OPENCODE_SERVER_USERNAME`.
     pub username: Option<String>,
-    /// `OPENCODE_SERVER_PASSWORD`.
+    /// `OPENCODE_SERVER_PASSWORD`; never logged.
     pub password: Option<String>,
-    /// Where the program may be, best first: `OPENCODE_BINARY`, then
-    /// [`in_path`](super::find::in_path) of `PATH` and of the login shell's. The setting goes before
-    /// all of them.
+    /// Where the program may be, best first, as [`programs`](super::find::programs) finds it. The
+    /// setting goes before all of them.
     pub binaries: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for OpenCodeEnvironment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenCodeEnvironment")
+            .field("flag", &self.flag)
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("password", &self.password.as_ref().map(|_| "(set)"))
+            .field("binaries", &self.binaries)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One command agent.

@@ -23,6 +23,25 @@ pub fn in_path(path: &OsStr, program: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Returns where OpenCode's program may be, best first: the one that is named, those on the `PATH`,
+/// and, when there is neither, those on the `PATH` of the login shell (asked once, 3 s at most).
+pub async fn programs(
+    named: Option<PathBuf>,
+    path: Option<&OsStr>,
+    shell: Option<&Path>,
+) -> Vec<PathBuf> {
+    let name = if cfg!(windows) { "opencode.exe" } else { "opencode" };
+    let mut found: Vec<PathBuf> = named.into_iter().collect();
+    found.extend(path.map(|path| in_path(path, name)).unwrap_or_default());
+    if found.is_empty()
+        && let Some(shell) = shell
+        && let Some(path) = login_shell_path(shell).await
+    {
+        found.extend(in_path(&path, name));
+    }
+    found
+}
+
 /// Asks a login shell for its `PATH`; `None` when it fails or takes longer than [`SHELL_LIMIT`].
 pub async fn login_shell_path(shell: &Path) -> Option<OsString> {
     let mut command = tokio::process::Command::new(shell);

@@ -30,7 +30,7 @@ pub mod prompt;
 pub mod testing;
 mod worktree;
 
-pub use config::{AgentsConfig, CommandConfig, Found, OpencodeConfig};
+pub use config::{AgentsConfig, CommandConfig, OpenCodeEnvironment, OpencodeConfig};
 pub use job::{EndReason, Ended, Evidence, Job, Outcome, ProjectRef, Tokens, Variables};
 pub use journal::{
     Answer, Ask, AskChoice, AskKind, AskQuestion, Control, Inbox, Journal, JournalError, Recorded,

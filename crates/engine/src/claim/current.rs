@@ -1,7 +1,7 @@
 //! The task as it is under the lock: the loop file decides where there is one.
 
 use super::Request;
-use crate::loops::{self, LoopFile, Stamp};
+use crate::loops;
 use crate::project::Document;
 use crate::schedule::Compiled;
 use crate::task::{Definition, Task};
@@ -10,8 +10,6 @@ use std::path::Path;
 /// What a task was armed from.
 #[derive(Debug, Clone)]
 pub struct Armed {
-    /// The loop file's stamp and hash when it was read; `None` for a JSON task.
-    pub file: Option<(Stamp, String)>,
     /// The schedule, compiled.
     pub compiled: Option<Compiled>,
     /// The task's schedule that it was compiled from.
@@ -20,11 +18,8 @@ pub struct Armed {
 
 impl Armed {
     /// Notes what a task is armed from.
-    pub fn new(task: &Task, file: Option<&LoopFile>, compiled: Option<Compiled>) -> Self {
-        // A malformed file defines nothing: its hash is not that of what runs.
-        let file = file.filter(|file| file.definition.is_some());
-        let file = file.map(|file| (file.stamp, file.hash.clone()));
-        Armed { file, compiled, schedule: task.schedule.clone() }
+    pub fn new(task: &Task, compiled: Option<Compiled>) -> Self {
+        Armed { compiled, schedule: task.schedule.clone() }
     }
 }
 
@@ -42,25 +37,20 @@ impl Current {
     /// `None` when the task, or its loop file, is gone.
     pub fn read(document: &Document, request: &Request<'_>, machine_zone: &str) -> Option<Current> {
         let mut task = document.task(&request.task.task_id)?.clone();
-        let mut hash = None;
         if let Some(path) = task.loop_file.clone() {
-            let path = Path::new(&path);
-            let stamp = Stamp::of(&std::fs::symlink_metadata(path).ok()?);
-            let armed = request.armed.and_then(|armed| armed.file.as_ref());
-            let known = armed.filter(|(seen, _)| *seen == stamp).map(|(_, hash)| hash.clone());
-            // Read whatever the stamp says: the shared file may hold an older definition than the
-            // one that was armed, since others write it too.
-            let bytes = std::fs::read(path).ok()?;
-            hash = match loops::parse(&bytes).definition {
-                Some(definition) => {
-                    adopt(&mut task, definition, machine_zone);
-                    Some(loops::discover::hash(&bytes))
-                }
-                // A malformed file leaves the last good definition.
-                None => known,
+            // Read whatever its stamp says: the shared file may hold an older definition than the
+            // one that was armed, since others write it too. A file that is there and cannot be
+            // read leaves the last good definition, as a malformed one does.
+            let bytes = match std::fs::read(Path::new(&path)) {
+                Ok(bytes) => bytes,
+                Err(error) if is_gone(&error) => return None,
+                Err(_) => Vec::new(),
             };
+            if let Some(definition) = loops::parse(&bytes).definition {
+                adopt(&mut task, definition, machine_zone);
+            }
         }
-        let hash = hash.unwrap_or_else(|| content_hash(&task));
+        let hash = content_hash(&task);
         let compiled = match request.armed {
             Some(armed) if armed.schedule == task.schedule => armed.compiled.clone(),
             _ => Compiled::new(&task.schedule).ok(),
@@ -75,6 +65,11 @@ impl Current {
     pub fn next_after(&self, instant: i64) -> Option<i64> {
         self.compiled.as_ref().and_then(|compiled| compiled.next_after(instant))
     }
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Applies a definition as reconciliation does: a missing zone leaves the stored one, and what the
@@ -93,7 +88,9 @@ fn adopt(task: &mut Task, definition: Definition, machine_zone: &str) {
     task.execution.agent = definition.execution.agent;
 }
 
-/// Returns the content hash of a JSON task: of what runs, not of its state.
+/// Returns the hash of what would run: name, schedule and execution. Not of whether it is enabled,
+/// so that a loop that was approved while it was tried stays approved when it is switched on, and
+/// not of comments or state.
 pub fn content_hash(task: &Task) -> String {
     let content = serde_json::to_vec(&(&task.name, &task.schedule, &task.execution));
     loops::discover::hash(&content.unwrap_or_default())

@@ -2,7 +2,7 @@
 
 use super::{Engine, EngineError, OpenCodeEnvironment, Result};
 use crate::Paths;
-use crate::agent::{Agents, AgentsConfig, CommandConfig, OpencodeConfig};
+use crate::agent::{Agents, AgentsConfig};
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::runtime::lock;
@@ -22,38 +22,7 @@ pub(super) fn make(
     environment: &OpenCodeEnvironment,
     clock: Arc<dyn Clock>,
 ) -> Agents {
-    let opencode = OpencodeConfig {
-        flag: environment.flag.clone(),
-        url: settings.opencode.url.clone(),
-        host: environment.host.clone(),
-        port: environment.port.clone(),
-        username: environment.username.clone(),
-        password: environment.password.clone(),
-        binaries: settings
-            .opencode
-            .binary
-            .iter()
-            .map(PathBuf::from)
-            .chain(environment.binaries.iter().cloned())
-            .collect(),
-        ready_timeout: settings.opencode.ready_timeout,
-        ..OpencodeConfig::default()
-    };
-    let commands = settings
-        .command
-        .iter()
-        .map(|(name, command)| {
-            let config = CommandConfig { argv: command.argv.clone(), stdin: command.stdin };
-            (name.clone(), config)
-        })
-        .collect();
-    let config = AgentsConfig {
-        opencode,
-        commands,
-        own: paths.own(),
-        opencode_config: paths.opencode_config.clone(),
-        environment: Vec::new(),
-    };
+    let config = AgentsConfig::from_settings(settings, paths, environment.clone());
     Agents::new(config, clock)
 }
 

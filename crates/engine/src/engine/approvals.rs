@@ -2,6 +2,7 @@
 //! somebody looked at it on this machine (DESIGN §5).
 
 use super::{Engine, EngineError, Result};
+use crate::claim::content_hash;
 use crate::event::EventKind;
 use crate::runtime::board::BoardTask;
 use crate::runtime::{Runtime, lock};
@@ -42,7 +43,7 @@ impl Engine {
         let (subject, shown) = (key.clone(), hash.to_owned());
         self.with(move |runtime| {
             let found = super::tasks::current(runtime, &subject)?;
-            let now = runtime.content_hash(&subject, &found);
+            let now = content_hash(&found);
             if now != shown {
                 return Err(EngineError::Stale {
                     path: found.loop_file.unwrap_or_else(|| found.name.clone()),
@@ -63,7 +64,7 @@ impl Engine {
 fn waits(runtime: &Arc<Runtime>, key: &TaskKey, task: &BoardTask) -> Result<Option<ApprovalView>> {
     let mode = runtime.settings().approval.mode;
     let Some(why) = runtime.needs_approval(&task.task, mode) else { return Ok(None) };
-    let hash = runtime.content_hash(key, &task.task);
+    let hash = content_hash(&task.task);
     if runtime.ledger.is_approved(&hash)? {
         return Ok(None);
     }

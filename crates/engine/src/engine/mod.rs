@@ -21,10 +21,11 @@ mod timeline;
 mod types;
 mod watching;
 
+pub use crate::agent::OpenCodeEnvironment;
 pub use schedules::{check_loop, preview_schedule};
 #[cfg(any(test, feature = "testing"))]
 pub use testing::Seat;
-pub use types::{EngineError, EngineOptions, OpenCodeEnvironment, Result, Upserted, WaitFor};
+pub use types::{EngineError, EngineOptions, Result, Upserted, WaitFor};
 
 use crate::event::{EventBus, EventKind};
 use crate::host::ProcessId;

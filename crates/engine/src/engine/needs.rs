@@ -3,6 +3,7 @@
 use super::{Engine, Result};
 use crate::event::EventKind;
 use crate::ledger::{Run, Status};
+use crate::loops::Severity;
 use crate::runtime::{Runtime, lock};
 use crate::view::{Condition, Need, NeedKind, TaskSummary};
 use std::sync::Arc;
@@ -157,13 +158,14 @@ fn broken_file(runtime: &Arc<Runtime>, task: &TaskSummary, all: &mut Vec<Need>) 
 fn broken_projects(runtime: &Arc<Runtime>, all: &mut Vec<Need>) {
     let now = runtime.clock.now_ms();
     let board = lock(&runtime.board);
-    let mut push = |id: Option<&str>, path: Option<String>, text: &str| {
+    let heals = "Everything else goes on; this heals itself when the cause is mended.";
+    let mut push = |id: Option<&str>, path: Option<String>, text: &str, help: &str| {
         all.push(Need {
             id: format!("problem:{}:{text}", id.unwrap_or_default()),
             kind: NeedKind::FileError,
             at: now,
             text: text.to_owned(),
-            help: "Everything else goes on; this heals itself when the cause is mended.".to_owned(),
+            help: help.to_owned(),
             project_id: id.map(str::to_owned),
             task_id: None,
             task_name: None,
@@ -174,13 +176,14 @@ fn broken_projects(runtime: &Arc<Runtime>, all: &mut Vec<Need>) {
         });
     };
     for problem in &board.problems {
-        push(None, None, problem);
+        push(None, None, problem, heals);
     }
     for (id, entry) in &board.projects {
         for problem in &entry.problems {
-            push(Some(id), None, problem);
+            push(Some(id), None, problem, heals);
         }
-        for (path, found) in &entry.diagnostics {
+        let told = entry.diagnostics.iter().filter(|(_, found)| found.severity != Severity::Info);
+        for (path, found) in told {
             let owned = entry.tasks.iter().any(|task| {
                 task.task
                     .loop_file
@@ -189,7 +192,8 @@ fn broken_projects(runtime: &Arc<Runtime>, all: &mut Vec<Need>) {
             });
             if !owned {
                 let text = format!("{}, line {}: {}", path.display(), found.line, found.message);
-                push(Some(id), Some(path.display().to_string()), &text);
+                let help = found.help.as_deref().unwrap_or(heals);
+                push(Some(id), Some(path.display().to_string()), &text, help);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::schedules::upcoming;
 use super::{Engine, Result, no_task};
+use crate::claim::content_hash;
 use crate::ledger::{Ask, Run, Status};
 use crate::loops::Scope;
 use crate::runtime::board::{BoardTask, ProjectEntry};
@@ -112,7 +113,7 @@ fn summary(
     let mut runs: Vec<Run> = known.runs.remove(&key).unwrap_or_default();
     runs.retain(|run| !run.status.is_open());
     let open_run = known.open.remove(&key).map(|run| with_memory(runtime, run));
-    let hash = runtime.content_hash(&key, task);
+    let hash = content_hash(task);
     let why = runtime.needs_approval(task, runtime.settings().approval.mode);
     let unapproved = why.is_some() && !known.is_approved(runtime, &hash);
     let next = board.next();

@@ -1,10 +1,10 @@
 //! What the operations take and answer beside the views.
 
 use crate::Paths;
+use crate::agent::OpenCodeEnvironment;
 use crate::clock::Clock;
 use crate::settings::Settings;
 use crate::task::Task;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Why an operation was refused or failed; each kind is one that a surface acts on.
@@ -89,34 +89,6 @@ pub struct EngineOptions {
     pub environment: OpenCodeEnvironment,
     /// Whether files and the ledger are watched; without it the engine looks when it is asked.
     pub watch: bool,
-}
-
-/// What flags and environment say about OpenCode.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct OpenCodeEnvironment {
-    /// `--opencode`: a URL; goes before everything else.
-    pub flag: Option<String>,
-    /// `OPENCODE_HOST`: a URL with its port.
-    pub host: Option<String>,
-    /// `OPENCODE_PORT`.
-    pub port: Option<String>,
-    /// `OPENCODE_SERVER_PASSWORD`; never logged.
-    pub password: Option<String>,
-    /// `OPENCODE_SERVER_USERNAME`.
-    pub username: Option<String>,
-    /// Where the program may be, best first: `OPENCODE_BINARY`, `PATH`, the login shell's `PATH`.
-    pub binaries: Vec<PathBuf>,
-}
-
-impl std::fmt::Debug for OpenCodeEnvironment {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenCodeEnvironment")
-            .field("host", &self.host)
-            .field("port", &self.port)
-            .field("password", &self.password.as_ref().map(|_| "(set)"))
-            .field("binaries", &self.binaries)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What an upsert did.

@@ -22,7 +22,10 @@ pub enum LedgerError {
         "{path} cannot be written ({detail}): give yourself write permission on it and its folder"
     )]
     ReadOnly { path: PathBuf, detail: String },
-    #[error("{path}: {source}")]
+    #[error(
+        "{path} cannot be used as a folder: {source}; name a folder of yours on a local disk with \
+         --data-dir or OPENCHAMBER_DATA_DIR"
+    )]
     Folder { path: PathBuf, source: std::io::Error },
     #[error(
         "{path} has schema {found}, this program knows {known}: a newer Loopkeeper has upgraded it; \

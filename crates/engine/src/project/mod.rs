@@ -71,7 +71,7 @@ pub enum ProjectError {
         error: DocumentError,
     },
     /// The file system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}{}", path.display(), way_out(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -85,6 +85,17 @@ pub enum ProjectError {
 impl ProjectError {
     fn io(action: &'static str, path: &Path, source: io::Error) -> ProjectError {
         ProjectError::Io { action, path: path.to_owned(), source }
+    }
+}
+
+fn way_out(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        PermissionDenied | ReadOnlyFilesystem => {
+            "; give the user that runs Loopkeeper the right to read and write its folder"
+        }
+        StorageFull => "; free some space, then it goes on",
+        _ => "",
     }
 }
 

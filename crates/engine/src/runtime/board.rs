@@ -57,7 +57,7 @@ pub(crate) struct BoardTask {
 impl BoardTask {
     /// Returns what a claim compares with.
     pub fn armed(&self) -> Armed {
-        Armed::new(&self.task, self.file.as_deref(), self.compiled.clone())
+        Armed::new(&self.task, self.compiled.clone())
     }
 
     /// Returns the next occurrence after what was handled; `None` when disabled or never.

@@ -3,7 +3,7 @@
 use super::queue::Waiting;
 use super::{Runtime, lock};
 use crate::agent::Evidence;
-use crate::claim::{Claim, Shown};
+use crate::claim::{Claim, Shown, content_hash};
 use crate::event::EventKind;
 use crate::ledger::{Ending, Reason, Run, Stale, Status, Trigger};
 use crate::project::{self, Patch, ProjectError, StatePatch};
@@ -116,7 +116,7 @@ impl Runtime {
         let claim = Claim {
             run: run.id,
             fence,
-            hash: self.content_hash(&key, &task),
+            hash: content_hash(&task),
             run_at: run.run_at.unwrap_or(run.created_at),
             slot: run.scheduled_for,
             task,

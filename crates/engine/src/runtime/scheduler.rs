@@ -40,13 +40,9 @@ impl Runtime {
             last = look;
 
             let due = lock(&self.timers).take_due(look.wall);
-            for task in due {
-                let noticed = catch_unwind(AssertUnwindSafe(|| self.notice(&task, look.wall)));
-                if noticed.is_err() {
-                    // One task's failure never touches another's (case C04).
-                    tracing::error!(task = %task.task_id, "looking at this task failed");
-                    self.emit(EventKind::FileError, Some(&task), None);
-                }
+            for task in each_apart(due, |task| self.notice(task, look.wall)) {
+                tracing::error!(task = %task.task_id, "looking at this task failed");
+                self.emit(EventKind::FileError, Some(&task), None);
             }
             self.pump();
             if look.awake.saturating_sub(maintained) >= 30_000 {
@@ -232,5 +228,30 @@ impl Runtime {
             tracing::debug!(task = %name, slot, "judged again after a nap");
             self.notice(&waiting.task, look.wall);
         }
+    }
+}
+
+/// Looks at tasks one by one, and returns those at which looking failed: one task's failure never
+/// touches another's (case C04).
+fn each_apart(tasks: Vec<TaskKey>, mut look: impl FnMut(&TaskKey)) -> Vec<TaskKey> {
+    let mut failed = tasks;
+    failed.retain(|task| catch_unwind(AssertUnwindSafe(|| look(task))).is_err());
+    failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c04_a_task_that_fails_touches_no_other() {
+        let tasks = ["a", "b", "c"].map(|task| TaskKey::new("p", task));
+        let mut seen = Vec::new();
+        let failed = each_apart(tasks.to_vec(), |task| {
+            seen.push(task.task_id.clone());
+            assert_ne!(task.task_id, "a", "its evaluation panics");
+        });
+        assert_eq!(seen, ["a", "b", "c"], "the others are on time");
+        assert_eq!(failed, [TaskKey::new("p", "a")], "and the failed one is told");
     }
 }

@@ -5,7 +5,7 @@ use super::{Runtime, lock};
 use crate::claim::content_hash;
 use crate::event::EventKind;
 use crate::ledger::{Account, LedgerError, Sighting, Status};
-use crate::loops::{self, Cache, Discovery, LoopFile};
+use crate::loops::{self, Cache, Discovery, LoopFile, Severity};
 use crate::project::registry::{Project, Registry};
 use crate::project::{self, Document, Patch, ProjectError, StatePatch};
 use crate::schedule::Compiled;
@@ -106,6 +106,12 @@ impl Runtime {
         entry.stamp = stamp;
         entry.loop_folders = folders.collect();
         entry.diagnostics = discovery.diagnostics;
+        // What keeps a file from being a loop; one that has a task shows it there.
+        let malformed = discovery.loops.iter().filter(|file| file.definition.is_none());
+        entry.diagnostics.extend(malformed.filter_map(|file| {
+            let error = file.diagnostics.iter().find(|found| found.severity == Severity::Error)?;
+            Some((file.path.clone(), error.clone()))
+        }));
         let news = entry.problems != problems;
         entry.problems = problems;
         let troubled = !entry.problems.is_empty();
@@ -137,7 +143,7 @@ impl Runtime {
             for key in holds.into_iter().map(|hold| hold.task) {
                 let task = lock(&self.board).task(&key).map(|task| Arc::clone(&task.task));
                 let Some(task) = task.filter(|_| key.project_id == project_id) else { continue };
-                let hash = self.content_hash(&key, &task);
+                let hash = content_hash(&task);
                 if self.ledger.definition_seen(&key, &hash)? {
                     self.emit(EventKind::Resumed, Some(&key), None);
                 }
@@ -322,15 +328,6 @@ impl Runtime {
             })
             .collect();
         self.ledger.sight(&sightings)
-    }
-
-    /// Returns the hash of what defines a task: its file, else its content.
-    pub(crate) fn content_hash(&self, key: &TaskKey, task: &Task) -> String {
-        lock(&self.board)
-            .task(key)
-            .and_then(|task| task.file.as_ref())
-            .filter(|file| file.definition.is_some())
-            .map_or_else(|| content_hash(task), |file| file.hash.clone())
     }
 }
 

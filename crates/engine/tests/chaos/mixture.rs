@@ -86,14 +86,14 @@ struct Play<'a> {
 
 impl Play<'_> {
     /// Starts one of ours; `dies` names where inside a claim it will be killed.
-    fn ours(&self, dies: Option<&str>) -> Actor {
+    fn ours(&self, dies: Option<(&str, u64)>) -> Actor {
         let mut opts = json!({
             "projects": self.projects, "tasks": self.tasks, "n": self.size.slots,
             "startAt": self.start, "pace": self.size.pace, "counter": COUNTED,
         });
-        if let Some(point) = dies {
+        if let Some((point, after)) = dies {
             opts["dieAt"] = json!(point);
-            opts["dieAfter"] = json!(fastrand::u64(1..20));
+            opts["dieAfter"] = json!(after);
         }
         Actor { ours: true, child: self.stage.ours(&opts), done: false, stopped: false }
     }
@@ -111,8 +111,8 @@ impl Play<'_> {
     }
 }
 
-fn anywhere() -> &'static str {
-    DEADLY[fastrand::usize(..DEADLY.len())]
+fn anywhere() -> (&'static str, u64) {
+    (DEADLY[fastrand::usize(..DEADLY.len())], fastrand::u64(1..20))
 }
 
 pub fn run(size: &Size) {
@@ -126,8 +126,8 @@ pub fn run(size: &Size) {
     let mut actors: Vec<Actor> = (0..size.processes)
         .map(|n| match n % 4 {
             // A row without its claim in the file, a claim without its run.
-            0 => play.ours(Some("BeforeVerify")),
-            2 => play.ours(Some("BeforeUnlink")),
+            0 => play.ours(Some(("BeforeVerify", fastrand::u64(1..4)))),
+            2 => play.ours(Some(("start: others", fastrand::u64(1..4)))),
             _ => play.plain(),
         })
         .collect();
@@ -144,6 +144,7 @@ pub fn run(size: &Size) {
     // Last, one of ours looks after everything that is left.
     let mut last = json!({ "projects": play.projects, "tasks": play.tasks, "n": size.slots });
     last["touch"] = json!(names);
+    last["newest"] = json!(true);
     let ended = crate::stage::wait(&mut stage.ours(&last), size.limit, "the last one");
     assert!(ended.success(), "the last one must find everything in order");
     verdict::check(&stage, &play.projects, &play.tasks, size.slots, play.kills);
@@ -155,7 +156,8 @@ fn disturb(actor: &mut Actor, play: &mut Play<'_>) {
         return;
     }
     match fastrand::u8(..20) {
-        0 => {
+        // First come the deaths that were planned.
+        0 if SystemClock.now_ms() > play.start + 1_500 => {
             signal(&actor.child, libc::SIGKILL);
             play.kills += 1;
         }
@@ -170,6 +172,7 @@ fn disturb(actor: &mut Actor, play: &mut Play<'_>) {
             let content = json!({ "pid": dead_pid(), "at": SystemClock.now_ms() });
             leave_lock(play.stage, project, &content);
         }
+        8 | 9 => rewrite_without_lock(play.stage),
         _ if actor.stopped => {
             signal(&actor.child, libc::SIGCONT);
             actor.stopped = false;
@@ -183,6 +186,17 @@ fn leave_lock(stage: &Stage, project: &str, content: &Value) {
     if let Ok(mut lock) = lock {
         lock.write_all(content.to_string().as_bytes()).expect("written");
     }
+}
+
+/// Writes back what it read a moment ago, with no lock, as some writers do: it may erase a claim.
+/// Only where ours are alone: there the ledger's rows keep what the file lost.
+fn rewrite_without_lock(stage: &Stage) {
+    let file = stage.file(OURS);
+    let text = std::fs::read_to_string(&file).expect("the file is there");
+    nap(fastrand::u64(1..8));
+    let temporary = stage.root().join("rewritten");
+    std::fs::write(&temporary, text).expect("written");
+    std::fs::rename(temporary, file).expect("replaced");
 }
 
 /// Puts another process in the place of one that was killed.

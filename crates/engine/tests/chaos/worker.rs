@@ -144,7 +144,14 @@ impl Worker {
             })
             .collect();
         let (start, pace) = (work["startAt"].as_i64(), work["pace"].as_i64().unwrap_or(0));
-        let done: Vec<HashSet<i64>> = keys.iter().map(|key| self.recorded(key)).collect();
+        let mut done: Vec<HashSet<i64>> = keys.iter().map(|key| self.recorded(key)).collect();
+        if work["newest"] == true {
+            // The newest slot is claimed again: the file may have lost it.
+            let newest = BASE + (work["n"].as_i64().expect("n") - 1) * MINUTE;
+            for done in &mut done {
+                done.remove(&newest);
+            }
+        }
         let (mut took_over, mut abandoned) = (0, 0);
         for k in 0..work["n"].as_i64().expect("n") {
             let slot = BASE + k * MINUTE;

@@ -8,17 +8,18 @@ mod lock_worker;
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::project::{Document, Folder, read_only};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Is started by the other tests as a process of its own: reads its work from stdin.
+/// Where a worker finds its work.
+const WORK: &str = "LOOPKEEPER_TEST_WORK";
+
+/// Is started by the other tests as a process of its own; without work it has nothing to show.
 #[test]
-#[ignore = "a worker of the other tests"]
+#[allow(clippy::disallowed_methods, reason = "the test runner takes no arguments of ours")]
 fn worker() {
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).expect("its work");
-    let work: Value = serde_json::from_str(&line).expect("JSON");
+    let Ok(work) = std::env::var(WORK) else { return };
+    let work: Value = serde_json::from_str(&work).expect("JSON");
     let text = |key: &str| work[key].as_str().expect("text").to_owned();
     let answer = lock_worker::answer(&text("mode"), &text("dir"), "p", &work["opts"]);
     println!("\n{}", answer.expect("a mode"));
@@ -51,16 +52,14 @@ impl Shared {
 
     /// Starts this test binary as a worker; `command` names it, and how it is called.
     fn start(&self, command: &mut Command, mode: &str, opts: &Value) -> Child {
-        let mut child = command
-            .args(["--exact", "worker", "--ignored", "--nocapture"])
-            .stdin(Stdio::piped())
+        let work = json!({ "mode": mode, "dir": self.dir, "opts": opts });
+        command
+            .args(["--exact", "worker", "--nocapture"])
+            .env(WORK, work.to_string())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("started");
-        let work = json!({ "mode": mode, "dir": self.dir, "opts": opts });
-        let mut stdin = child.stdin.take().expect("piped");
-        writeln!(stdin, "{work}").expect("told");
-        child
+            .expect("started")
     }
 
     fn plain(&self, mode: &str, opts: &Value) -> Child {
@@ -254,9 +253,9 @@ fn a_folder_that_refuses_writing_is_an_error_and_not_a_loss() {
     let work = json!({ "mode": "upsert", "dir": shared.dir, "opts": { "n": 1 } });
     let output = Command::new("sh")
         .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 8; printf '%s\\n' \"$1\" | \"$0\" --exact worker --ignored --nocapture")
+        .arg("trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact worker --nocapture")
         .arg(std::env::current_exe().expect("this test"))
-        .arg(work.to_string())
+        .env(WORK, work.to_string())
         .output()
         .expect("started");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,7 +1,7 @@
 //! What happens to a task between arming and firing.
 
 use super::*;
-use crate::loops::{LoopFile, Scope, Stamp, discover, parse};
+use crate::claim::content_hash;
 use crate::schedule::Compiled;
 
 const ID: &str = "loop:project:daily";
@@ -33,17 +33,8 @@ impl Loop {
         });
         let task = TaskKey::new("p", ID);
         let document = project::read_only(&bed.desk.folder, "p").expect("reads");
-        let bytes = std::fs::read(&path).expect("there");
-        let file = LoopFile {
-            scope: Scope::Project,
-            path: path.clone(),
-            stamp: Stamp::of(&std::fs::symlink_metadata(&path).expect("there")),
-            hash: discover::hash(&bytes),
-            definition: parse(&bytes).definition,
-            diagnostics: Vec::new(),
-        };
         let stored = document.task(ID).expect("there");
-        let armed = Armed::new(stored, Some(&file), Compiled::new(&stored.schedule).ok());
+        let armed = Armed::new(stored, Compiled::new(&stored.schedule).ok());
         Loop { bed, path, armed, task }
     }
 
@@ -76,7 +67,14 @@ fn a05_an_edited_loop_runs_at_its_new_time_with_its_new_prompt() {
     it.bed.clock.set(ten);
     let claim = won(it.claim(ten));
     assert_eq!(claim.task.execution.prompt, "v2", "the file decides, not what was armed");
-    assert_eq!(claim.hash, discover::hash(text("0 10 * * *", true, "v2").as_bytes()));
+    assert_eq!(claim.hash, content_hash(&claim.task), "approval is of what runs");
+    let mut off = claim.task.clone();
+    off.enabled = false;
+    assert_eq!(
+        claim.hash,
+        content_hash(&off),
+        "switching a loop on or off asks for no new approval"
+    );
 }
 
 #[test]

@@ -1,0 +1,213 @@
+//! What scripts build on: the shape of `--json`, and the exit codes.
+
+mod place;
+
+use place::Place;
+use serde_json::{Value, json};
+
+/// Returns the keys of an object, sorted.
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value
+        .as_object()
+        .unwrap_or_else(|| panic!("an object: {value}"))
+        .keys()
+        .map(String::as_str)
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn has(value: &Value, wanted: &[&str]) {
+    for key in wanted {
+        assert!(value.get(key).is_some(), "`{key}` is missing in {value:#}");
+    }
+}
+
+#[test]
+fn next_tells_instants_words_and_notes() {
+    let place = Place::new();
+    let after = ["--after", "2026-12-01T00:00:00Z", "-n", "3"];
+    let next = |arguments: &[&str]| place.json(&[&["next"], arguments, &after].concat());
+    let told = next(&["--cron", "0 9 * * 1-5", "--timezone", "Europe/Berlin"]);
+    let nine = 1_796_112_000_000_i64; // 2026-12-01 08:00 UTC
+    let day = 86_400_000;
+    assert_eq!(told["occurrences"], json!([nine, nine + day, nine + 2 * day]));
+    assert_eq!(keys(&told), ["notes", "occurrences", "words"], "no other keys");
+    assert!(told["words"].as_str().is_some_and(|words| words.contains("09:00")), "{told}");
+    assert!(told["notes"].is_array());
+    let berlin = ["--timezone", "Europe/Berlin"];
+    let daily = next(&[&["--daily", "09:00,18:30"], &berlin[..]].concat());
+    assert_eq!(daily["occurrences"], json!([nine, nine + 34_200_000, nine + day]));
+    let weekly = next(&[&["--weekly", "0,3", "--time", "09:00"], &berlin[..]].concat());
+    assert_eq!(weekly["occurrences"], json!([nine + day, nine + 5 * day, nine + 8 * day]));
+    let once = next(&[&["--once", "2026-12-24", "--time", "09:00"], &berlin[..]].concat());
+    assert_eq!(once["occurrences"], json!([nine + 23 * day]), "once is once");
+    let seconds = next(&["--cron", "*/20 * * * * *", "--timezone", "UTC"]);
+    let midnight = nine - 28_800_000;
+    let expected = json!([midnight + 20_000, midnight + 40_000, midnight + 60_000]);
+    assert_eq!(seconds["occurrences"], expected, "only what comes after");
+    let many = place.json(&["next", "--cron", "* * * * *", "-n", "1000"]);
+    assert_eq!(many["occurrences"].as_array().map(Vec::len), Some(1000));
+    let usual = place.json(&["next", "--cron", "* * * * *"]);
+    assert_eq!(usual["occurrences"].as_array().map(Vec::len), Some(5), "five by default");
+    assert!(!place.data.exists(), "no data folder is needed");
+}
+
+#[test]
+fn a_bad_schedule_exits_1_with_the_reason_and_what_to_write() {
+    let place = Place::new();
+    for (arguments, parts) in [
+        (vec!["--cron", "61 * * * *"], vec!["61", "0", "59"]),
+        (vec!["--cron", "* * *"], vec!["3 of the five", "0 9 * * 1-5"]),
+        (vec!["--cron", "0 9 * * MOM"], vec!["MOM"]),
+        (vec!["--cron", "0 9 * * *", "--timezone", "PST"], vec!["PST", "America/Los_Angeles"]),
+        (vec!["--daily", "25:00"], vec!["25:00", "HH:MM"]),
+        (vec!["--weekly", "1", "--time", "9"], vec!["HH:MM"]),
+        (vec!["--once", "2026-02-30", "--time", "09:00"], vec!["2026-02-30", "YYYY-MM-DD"]),
+    ] {
+        for more in [vec![], vec!["--json"]] {
+            place.run(&[&["next"], &arguments[..], &more].concat()).exits(1).says(&parts);
+        }
+    }
+}
+
+#[test]
+fn check_tells_each_file_with_its_findings() {
+    let place = Place::new();
+    place.write_loop("good", "0 9 * * *", "demo/echo", "timezone: UTC\n", "Say hello.");
+    let good = place.json(&["check", ".agents/loops/good.md"]);
+    assert_eq!(keys(&good[0]), ["definition", "diagnostics", "ok", "path"]);
+    assert_eq!(good[0]["ok"], true);
+    assert_eq!(good[0]["path"], ".agents/loops/good.md");
+    has(&good[0]["definition"], &["name", "enabled", "schedule", "execution"]);
+    place.write_loop("bad", "0 9 * *", "demo/echo", "", "Say hello.");
+    let bad = place.run(&["check", "--json"]).exits(1).json();
+    assert_eq!(bad.as_array().map(Vec::len), Some(2), "all loops of the project");
+    let bad = bad.as_array().and_then(|all| all.iter().find(|one| one["ok"] == false));
+    let bad = bad.expect("the bad one");
+    assert_eq!(bad["definition"], Value::Null, "null, not absent");
+    has(
+        &bad["diagnostics"][0],
+        &["severity", "code", "line", "column", "endLine", "endColumn", "message"],
+    );
+    assert_eq!(bad["diagnostics"][0]["line"], 3, "the line of the mistake");
+    let missing = place.run(&["check", "--json", "nowhere.md"]).exits(1).json();
+    assert_eq!(missing[0]["ok"], false, "{missing}");
+    std::fs::remove_dir_all(place.project.join(".agents")).expect("removed");
+    place.run(&["check", "--json"]).exits(2).says(&[".agents/loops"]);
+}
+
+#[test]
+fn run_runs_list_and_status_have_the_shapes_that_scripts_read() {
+    let place = Place::registered();
+    place.write_loop("echo", "0 9 * * *", "demo/echo", "timezone: UTC\n", "Say hello.");
+    place.write_loop("fail", "0 9 * * *", "demo/fail", "", "Say hello.");
+    let list = place.json(&["list"]);
+    assert_eq!(keys(&list), ["tasks"]);
+    let tasks = list["tasks"].as_array().expect("tasks");
+    assert_eq!(tasks.len(), 2, "`list` reads the loop files first");
+    for task in tasks {
+        has(task, &["id", "name", "enabled", "schedule", "execution", "state", "loopFile"]);
+    }
+
+    let run = place.json(&["run", "--task", "echo"]);
+    assert_eq!(run["ok"], true);
+    has(&run, &["run", "task", "sessionId"]);
+    assert_eq!(run["task"]["name"], "echo");
+    let row = &run["run"];
+    has(
+        row,
+        &[
+            "id",
+            "projectId",
+            "taskId",
+            "taskName",
+            "trigger",
+            "status",
+            "startedAt",
+            "finishedAt",
+            "durationMs",
+            "answer",
+        ],
+    );
+    assert_eq!((&row["trigger"], &row["status"]), (&json!("manual"), &json!("succeeded")));
+    assert!(row.get("scheduledFor").is_none(), "a manual run has no slot: {row}");
+    assert!(row["startedAt"].as_i64().is_some_and(|at| at > 1_700_000_000_000), "ms since 1970");
+    assert_eq!(run["task"]["state"]["lastStatus"], "success", "as the shared file has it");
+
+    let failed = place.run(&["run", "--task", "fail", "--json"]).exits(1).json();
+    assert_eq!(failed["ok"], false);
+    assert!(failed["error"].as_str().is_some_and(|error| !error.is_empty()), "{failed}");
+    assert_eq!(failed["run"]["status"], "failed");
+
+    let rows = place.json(&["runs"]);
+    let names: Vec<&str> =
+        rows.as_array().expect("rows").iter().filter_map(|row| row["taskName"].as_str()).collect();
+    assert_eq!(names, ["fail", "echo"], "newest first");
+    let newest = rows[0]["id"].to_string();
+    for (arguments, expected) in [
+        (vec!["--limit", "1"], vec!["fail"]),
+        (vec!["--before", &newest], vec!["echo"]),
+        (vec!["--status", "succeeded,missed"], vec!["echo"]),
+        (vec!["--task", "fail"], vec!["fail"]),
+        (vec!["--dir", "."], vec!["fail", "echo"]),
+        (vec!["--project", "project"], vec!["fail", "echo"]),
+    ] {
+        let rows = place.json(&[&["runs"], &arguments[..]].concat());
+        let names: Vec<&str> = rows
+            .as_array()
+            .expect("rows")
+            .iter()
+            .filter_map(|row| row["taskName"].as_str())
+            .collect();
+        assert_eq!(names, expected, "{arguments:?}");
+    }
+
+    let shown = place.json(&["runs", "show", &row["id"].to_string()]);
+    let steps: Vec<&str> = shown["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .filter_map(|step| step["kind"].as_str())
+        .collect();
+    for wanted in ["claimed", "started", "ended"] {
+        assert!(steps.contains(&wanted), "{wanted}: {steps:?}");
+    }
+
+    let status = place.json(&["status"]);
+    for count in [
+        "enabledScheduledTasksCount",
+        "runningScheduledTasksCount",
+        "hasEnabledScheduledTasks",
+        "hasRunningScheduledTasks",
+    ] {
+        assert!(status.get(count).is_some(), "{count}: {status}");
+    }
+    assert!(status.get("pausedUntil").is_none(), "not paused: {status}");
+    place.run(&["pause", "--for", "1h"]).exits(0);
+    assert!(place.json(&["status"])["pausedUntil"].is_i64(), "ms since 1970");
+
+    place.run(&["run", "--task", "nobody", "--json"]).exits(2).says(&["nobody"]);
+    place.run(&["list", "--project", "nowhere"]).exits(2).says(&["nowhere", "project"]);
+    place.run(&["runs", "show", "4242"]).exits(2).says(&["4242"]);
+}
+
+#[test]
+fn a_running_task_is_refused_and_a_taken_port_is_named() {
+    let place = Place::registered();
+    place.write_loop("ask", "0 9 * * *", "demo/ask", "", "Say hello.");
+    let mut waiting = place.command(&["run", "--task", "ask", "--json"]);
+    let waiting = waiting.stdout(std::process::Stdio::piped()).spawn().expect("started");
+    let blocked = place.until("blocking", || {
+        let rows = place.json(&["runs", "--status", "blocked"]);
+        rows[0]["id"].as_i64()
+    });
+    place.run(&["run", "--task", "ask"]).exits(3).says(&["ask", "loopkeeper cancel"]);
+    place.run(&["answer", &blocked.to_string(), "--once"]).exits(0);
+    let ended = waiting.wait_with_output().expect("ended");
+    assert!(ended.status.success(), "the answer of another process reaches it: {ended:?}");
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    place.run(&["serve", "--port", &port]).exits(4).says(&[&port, "--port 0"]);
+}
