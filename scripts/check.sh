@@ -43,9 +43,9 @@ made() {
 }
 
 step "lock files" "" lock_files
+step "page" "" npm run --prefix ui build
 step "generated files" "" generated
 step "formatting" "" cargo fmt --all --check
-step "page" "" npm run --prefix ui build
 step "page types" "" npm run --prefix ui check
 step "clippy" "" cargo clippy --workspace --all-targets --locked -- -D warnings
 if cargo deny --version >/dev/null 2>&1; then

@@ -6,7 +6,7 @@ use loopkeeper_engine::Paths;
 use loopkeeper_engine::agent::find::programs;
 use loopkeeper_engine::engine::OpenCodeEnvironment;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What this process was started with.
 #[derive(Debug, Clone)]

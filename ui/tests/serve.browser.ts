@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launch } from './browser';
-import { program, Served, showBuiltPage } from './served';
+import { Served, showBuiltPage } from './served';
 
 /** One day with the real program: each step goes on from the one before. */
-describe.skipIf(program() === undefined)('the window on a real server', () => {
+describe('the window on a real server', () => {
   let context: BrowserContext;
   let closeBrowser: () => Promise<void>;
   let served: Served;
