@@ -1,11 +1,21 @@
 #!/usr/bin/env bash
 # Builds the program and runs it in the foreground until Ctrl-C.
 #
+# With a display that is the desktop, without one the server.
+#
 # Without DATA it runs a sample: a project, data, settings and a home folder of their own, all in a
 # temporary folder that goes when the program ends. With DATA it runs that data folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh run
+desktop=
+if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
+  if scripts/setup.sh check; then
+    desktop=1
+  else
+    echo "The desktop cannot be built here yet (see above): the server is started in its place."
+  fi
+fi
 
 # The page is part of the program.
 page_is_current() {
@@ -14,7 +24,9 @@ page_is_current() {
 }
 page_is_current || npm run --silent --prefix ui build -- --logLevel error
 cargo build --locked -p loopkeeper
-program=${CARGO_TARGET_DIR:-target}/debug/loopkeeper
+built=${CARGO_TARGET_DIR:-target}/debug
+program=$built/loopkeeper
+[ -z "$desktop" ] || cargo build --locked -p loopkeeper-desktop
 
 work=
 child=
@@ -47,8 +59,18 @@ LOOP
 
 # With job control the program is in a group of its own, so that Ctrl-C reaches it once, from here.
 set -m
-"$program" serve --data-dir "$DATA" &
-child=$!
+teller=
+if [ -n "$desktop" ]; then
+  "$program" list --data-dir "$DATA" ${work:+--project sample} || true
+  "$built/loopkeeper-desktop" --open --data-dir "$DATA" &
+  child=$!
+  # What happens is told here too; it ends with the desktop.
+  "$program" watch --data-dir "$DATA" &
+  teller=$!
+else
+  "$program" serve --data-dir "$DATA" &
+  child=$!
+fi
 asked=
 stop() {
   asked=1
@@ -62,5 +84,9 @@ while kill -0 "$child" 2>/dev/null; do
   code=0
   wait "$child" || code=$?
 done
+if [ -n "$teller" ]; then
+  kill -TERM "$teller" 2>/dev/null || true
+  wait "$teller" 2>/dev/null || true
+fi
 [ -z "$asked" ] || code=0
 exit "$code"
