@@ -22,7 +22,7 @@ export type RunView = Plain<Schemas['RunView']>;
 
 export type Scope = Schemas['Scope'];
 export type Severity = Schemas['Severity'];
-export type TextEdit = Plain<Schemas['TextEdit']>;
+export type TextEdit = Plain<Schemas['Edit']>;
 export type Fix = Plain<Schemas['Fix']>;
 export type Diagnostic = Plain<Schemas['Diagnostic']>;
 

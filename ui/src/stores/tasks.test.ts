@@ -24,7 +24,7 @@ describe('the order of the list', () => {
 });
 
 describe('filters', () => {
-  const run = { id: 1, projectId: 'p', taskId: 'id', taskName: 'n', trigger: 'scheduled', attempt: 1 } as const;
+  const run = { id: 1, projectId: 'p', taskId: 'id', taskName: 'n', trigger: 'scheduled', attempt: 1, createdAt: 0 } as const;
   it('calls a task failing by its last run or its pause', () => {
     expect(isFailing(task({ lastRun: { ...run, status: 'timed_out' } }))).toBe(true);
     expect(isFailing(task({ lastRun: { ...run, status: 'cancelled' } })), 'somebody stopped it: no failure').toBe(false);

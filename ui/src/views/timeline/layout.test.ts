@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Run } from '../../api/types';
 import { markOf, pauseBox, spanOf, ticks, x } from './layout';
 
-const run = (over: Partial<Run>): Run => ({ id: 1, projectId: 'p', taskId: 't', taskName: 't', trigger: 'scheduled', attempt: 1, status: 'succeeded', ...over });
+const run = (over: Partial<Run>): Run => ({ id: 1, projectId: 'p', taskId: 't', taskName: 't', trigger: 'scheduled', attempt: 1, status: 'succeeded', createdAt: 0, ...over });
 const span = { from: 1000, to: 2000 };
 
 describe('the timeline', () => {
