@@ -6,7 +6,8 @@ export type Keymap = Record<string, (event: KeyboardEvent) => void>;
 class Keys {
   help = $state(false);
   #maps: Keymap[] = [];
-  #prefix = 0;
+  /** When `g` was pressed; long ago until then, also for a page that has just begun to count its time. */
+  #prefix = Number.NEGATIVE_INFINITY;
 
   add(map: Keymap): () => void {
     this.#maps.unshift(map);
@@ -32,7 +33,7 @@ class Keys {
     if (name === 'Enter' && target?.closest('button, a, summary')) return;
     if (performance.now() - this.#prefix < 1000 && !typing) {
       const view = ({ t: 'tasks', u: 'needs', l: 'timeline', r: 'runs', s: 'settings' } as const)[name as 't'];
-      this.#prefix = 0;
+      this.#prefix = Number.NEGATIVE_INFINITY;
       if (view) {
         event.preventDefault();
         route.go(view);
