@@ -21,5 +21,6 @@ if [ ! -f ui/dist/index.html ]; then
 fi
 cargo build --locked -p loopkeeper -p loopkeeper-desktop
 cd tests/desktop
-if [ $# -eq 0 ]; then set -- discover -p 'test_*.py'; fi
-PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 -m unittest -v "$@"
+export PYTHONDONTWRITEBYTECODE=1
+if [ $# -eq 0 ]; then exec /usr/bin/python3 -m unittest discover -v -p 'test_*.py'; fi
+exec /usr/bin/python3 -m unittest -v "$@"
