@@ -87,6 +87,19 @@ pub struct Sighting {
     pub last_scheduled_for: Option<i64>,
 }
 
+/// A slot that a rule held back; its row is due later (PROTOCOL §6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldSlot {
+    /// The task.
+    pub task: TaskKey,
+    /// Its name, for the history.
+    pub task_name: String,
+    /// The slot, ms since 1970.
+    pub slot: i64,
+    /// What held it back.
+    pub reason: Reason,
+}
+
 /// What became of an accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountVerdict {
@@ -198,6 +211,60 @@ impl Ledger {
     /// `Illegal` for a status that says that something ran; else when the ledger cannot be written.
     pub fn record(&self, row: &SlotRow) -> Result<i64, LedgerError> {
         self.write("recording a slot", |tx| self.record_in(tx, row))
+    }
+
+    /// Notes a slot that a rule held back, so that it gets its row also when this process ends.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn hold_back(&self, held: &HeldSlot) -> Result<(), LedgerError> {
+        self.write("holding a slot back", |tx| {
+            tx.prepare_cached("INSERT OR IGNORE INTO held_slot VALUES (?, ?, ?, ?, ?, ?)")?
+                .execute(params![
+                    held.task.project_id,
+                    held.task.task_id,
+                    held.slot,
+                    held.task_name,
+                    held.reason,
+                    self.now()
+                ])?;
+            Ok(())
+        })
+    }
+
+    /// Lists the slots that were held back at `until` (wall time, ms) or before, oldest first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn held_back(&self, until: i64) -> Result<Vec<HeldSlot>, LedgerError> {
+        self.read("listing slots that were held back", |conn| {
+            conn.prepare_cached(
+                "SELECT project, task, task_name, slot, reason FROM held_slot \
+                 WHERE held_at <= ? ORDER BY slot",
+            )?
+            .query_map([until], |row| {
+                Ok(HeldSlot {
+                    task: TaskKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?),
+                    task_name: row.get(2)?,
+                    slot: row.get(3)?,
+                    reason: row.get(4)?,
+                })
+            })?
+            .collect()
+        })
+    }
+
+    /// Writes the row of a slot that was held back, in its place.
+    ///
+    /// # Errors
+    /// As [`Ledger::record`].
+    pub fn settle(&self, row: &SlotRow) -> Result<i64, LedgerError> {
+        self.write("recording a slot that was held back", |tx| {
+            let id = self.record_in(tx, row)?;
+            tx.prepare_cached("DELETE FROM held_slot WHERE project = ? AND task = ? AND slot = ?")?
+                .execute(params![row.task.project_id, row.task.task_id, row.scheduled_for])?;
+            Ok(id)
+        })
     }
 
     fn record_in(&self, tx: &Connection, row: &SlotRow) -> Result<i64, Fault> {

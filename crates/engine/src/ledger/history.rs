@@ -396,8 +396,9 @@ pub(super) fn started_in(
 /// nothing; the attempts at one slot are one failure; one that is still being tried is none yet.
 pub(super) fn failures_in(conn: &Connection, task: &TaskKey) -> rusqlite::Result<u32> {
     let mut statement = conn.prepare_cached(
-        "SELECT status, scheduled_for FROM run INDEXED BY run_task WHERE project = ? AND task = ? \
+        "SELECT status, scheduled_for FROM run INDEXED BY run_task WHERE project = ?1 AND task = ?2 \
          AND status NOT IN ('skipped', 'missed', 'deduped', 'superseded', 'queued', 'cancelled') \
+         AND id > coalesce((SELECT after_run FROM streak WHERE project = ?1 AND task = ?2), 0) \
          ORDER BY id DESC",
     )?;
     let mut rows = statement.query([&task.project_id, &task.task_id])?;

@@ -31,6 +31,16 @@ pub struct AutoPause {
     pub definition_hash: Option<String>,
 }
 
+/// An auto-pause ended: what failed before it counts no more.
+fn count_anew(tx: &Connection, task: &TaskKey) -> rusqlite::Result<()> {
+    tx.execute(
+        "INSERT OR REPLACE INTO streak SELECT ?1, ?2, coalesce(max(id), 0) FROM run \
+         WHERE project = ?1 AND task = ?2",
+        [&task.project_id, &task.task_id],
+    )
+    .map(drop)
+}
+
 pub(super) fn pause_in(conn: &Connection, now: i64) -> rusqlite::Result<Option<Pause>> {
     conn.prepare_cached(
         "SELECT since, until FROM hold \
@@ -133,6 +143,9 @@ impl Ledger {
                 "DELETE FROM hold WHERE project = ? AND task = ? AND task <> ''",
                 [&task.project_id, &task.task_id],
             )?;
+            if ended == 1 {
+                count_anew(tx, task)?;
+            }
             Ok(ended == 1)
         })
     }
@@ -154,6 +167,9 @@ impl Ledger {
                 "DELETE FROM hold WHERE project = ? AND task = ? AND definition_hash <> ?",
                 [&task.project_id, &task.task_id, hash],
             )?;
+            if ended == 1 {
+                count_anew(tx, task)?;
+            }
             Ok(ended == 1)
         })
     }

@@ -28,7 +28,7 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, AccountVerdict, Sighting, SlotRow};
+pub use account::{Account, AccountVerdict, HeldSlot, Sighting, SlotRow};
 pub use claim::{Budget, ClaimRequest, ClaimVerdict, Gate};
 pub use control::{Answer, Control, ControlVerdict};
 pub use error::LedgerError;

@@ -143,6 +143,25 @@ CREATE TABLE dismissal (
   dismissed_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+-- Slots that a rule held back; each becomes a row a minute later, whoever is there then.
+CREATE TABLE held_slot (
+  project   TEXT    NOT NULL,
+  task      TEXT    NOT NULL,
+  slot      INTEGER NOT NULL,
+  task_name TEXT    NOT NULL,
+  reason    TEXT    NOT NULL,
+  held_at   INTEGER NOT NULL,
+  PRIMARY KEY (project, task, slot)
+) WITHOUT ROWID;
+
+-- The newest run of a task when its auto-pause ended: failures are counted from there on.
+CREATE TABLE streak (
+  project   TEXT    NOT NULL,
+  task      TEXT    NOT NULL,
+  after_run INTEGER NOT NULL,
+  PRIMARY KEY (project, task)
+) WITHOUT ROWID;
+
 CREATE TABLE policy (
   project TEXT NOT NULL,
   task    TEXT NOT NULL,

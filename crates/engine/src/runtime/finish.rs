@@ -167,7 +167,8 @@ impl Runtime {
             self.emit(EventKind::Recovered, Some(key), Some(run.id));
         }
         let limit = self.settings().runs.pause_after_failures;
-        let pause = limit > 0 && failures >= limit && retry.is_none();
+        let failed = run.status.is_failure() && retry.is_none();
+        let pause = limit > 0 && failures >= limit && failed;
         let by_hand = active.slot.is_none() && run.status == Status::Succeeded;
         if !pause && !by_hand {
             return;

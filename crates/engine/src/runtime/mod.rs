@@ -73,8 +73,6 @@ pub(crate) struct Runtime {
     pub unwritten: Mutex<HashMap<i64, finish::Unwritten>>,
     tickets: Mutex<HashMap<u64, tokio::sync::oneshot::Sender<worker::Started>>>,
     next_ticket: AtomicU64,
-    /// Policy skips that become rows a minute later (PROTOCOL §6).
-    deferred: Mutex<Vec<policy::Deferred>>,
     /// Rows that could not be written; tried again until they are.
     unrecorded: Mutex<Vec<crate::ledger::SlotRow>>,
     /// Held by the round that looks after everything.
@@ -154,7 +152,6 @@ impl Runtime {
             unwritten: Mutex::default(),
             tickets: Mutex::default(),
             next_ticket: AtomicU64::new(1),
-            deferred: Mutex::default(),
             unrecorded: Mutex::default(),
             maintaining: Arc::default(),
             turns: Mutex::default(),

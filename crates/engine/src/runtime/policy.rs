@@ -6,8 +6,9 @@
 use super::queue::Waiting;
 use super::{Runtime, lock};
 use crate::agent::AgentKind;
-use crate::claim::{self, Rules};
-use crate::ledger::{Budget, Gate, Reason, SlotRow, Status, Trigger};
+use crate::claim::{self, Rules, Taken};
+use crate::event::EventKind;
+use crate::ledger::{Budget, Gate, HeldSlot, Reason, SlotRow, Status, Trigger};
 use crate::project;
 use crate::settings::ApprovalMode;
 use crate::task::policy::Policy;
@@ -17,16 +18,6 @@ use std::sync::Arc;
 
 /// How long a policy skip waits before it becomes a row.
 const WAIT_MS: i64 = 60_000;
-
-/// A slot that was held back; its row is due later.
-#[derive(Debug)]
-pub(super) struct Deferred {
-    task: TaskKey,
-    slot: i64,
-    reason: Reason,
-    /// Awake ms.
-    due: i64,
-}
 
 /// Judges a task's policy for one claim.
 pub(super) struct PolicyGate<'a> {
@@ -110,35 +101,52 @@ impl Runtime {
         }
     }
 
-    /// Notes a slot that was held back.
-    pub(super) fn defer_skip(&self, waiting: &Waiting, slot: i64, reason: Reason) {
-        let due = self.awake_ms() + WAIT_MS;
-        lock(&self.deferred).push(Deferred { task: waiting.task.clone(), slot, reason, due });
+    /// Notes a slot that was held back, in the ledger: it gets its row also when this process ends.
+    pub(super) fn defer_skip(self: &Arc<Self>, waiting: &Waiting, slot: i64, reason: Reason) {
+        let task = waiting.task.clone();
+        let name = lock(&self.board).task(&task).map(|task| task.task.name.clone());
+        let held = HeldSlot {
+            task_name: name.unwrap_or_else(|| task.task_id.clone()),
+            task,
+            slot,
+            reason,
+        };
+        self.go_blocking(move |runtime| {
+            if let Err(error) = runtime.ledger.hold_back(&held) {
+                runtime.ledger_trouble("holding a slot back", &error);
+                runtime.hand_back(&held.task, held.slot);
+            }
+        });
     }
 
-    /// Writes the rows of slots that were held back long enough ago. Blocks.
+    /// Writes the rows of slots that were held back long enough ago, by whichever process. Blocks.
     pub(super) fn write_deferred(self: &Arc<Self>) {
-        let now = self.awake_ms();
-        let due: Vec<Deferred> = {
-            let mut deferred = lock(&self.deferred);
-            let (due, kept) = deferred.drain(..).partition(|held| held.due <= now);
-            *deferred = kept;
-            due
+        let held = match self.ledger.held_back(self.clock.now_ms() - WAIT_MS) {
+            Ok(held) => held,
+            Err(error) => {
+                return self.ledger_trouble("looking for slots that were held back", &error);
+            }
         };
-        for held in due {
+        for held in held {
             let document = project::read_only(&self.folder, &held.task.project_id).ok();
             let task = document.as_ref().and_then(|document| document.task(&held.task.task_id));
             let last = task.and_then(|task| task.state.last_scheduled_for);
             let compiled =
                 lock(&self.board).task(&held.task).and_then(|task| task.compiled.clone());
             let taken = claim::judge_taken(held.slot, last, self.clock.now_ms(), compiled.as_ref());
+            // A later slot that ran says nothing about this one: it was held back.
             let (status, reason) = match taken {
-                Some(_) => (Status::Deduped, Reason::ElsewhereClaimed),
-                None => (Status::Skipped, held.reason),
+                Some(Taken::Slot) => (Status::Deduped, Reason::ElsewhereClaimed),
+                Some(Taken::Later) | None => (Status::Skipped, held.reason),
             };
-            let name = task.map_or(held.task.task_id.as_str(), |task| task.name.as_str());
-            let row = SlotRow::new(held.task.clone(), name, held.slot, status, Some(reason));
-            self.write_row(row);
+            let row =
+                SlotRow::new(held.task.clone(), held.task_name, held.slot, status, Some(reason));
+            match self.ledger.settle(&row) {
+                Ok(_) => self.emit(EventKind::RunChanged, Some(&held.task), None),
+                Err(error) => {
+                    return self.ledger_trouble("recording a slot that was held back", &error);
+                }
+            }
         }
     }
 }

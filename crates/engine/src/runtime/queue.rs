@@ -56,13 +56,18 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Lets a run wait; returns the older one of the same task that it replaces.
+    /// Lets a run wait; returns the older one of the same task, which gives way, whichever came first.
     pub fn push(&mut self, mut waiting: Waiting) -> Option<Waiting> {
-        let replaced = self
-            .waiting
-            .iter()
-            .position(|other| other.competes_with(&waiting))
-            .map(|index| self.waiting.remove(index));
+        let rival = self.waiting.iter().position(|other| other.competes_with(&waiting));
+        if let Some(newer) = rival.map(|index| &mut self.waiting[index])
+            && newer.scheduled_for > waiting.scheduled_for
+        {
+            // The rows of older slots took longer than this one: the newer slot stays.
+            newer.replaces.append(&mut waiting.replaces);
+            newer.replaces.extend(waiting.scheduled_for.filter(|_| waiting.run.is_none()));
+            return Some(waiting);
+        }
+        let replaced = rival.map(|index| self.waiting.remove(index));
         if let Some(older) = &replaced {
             waiting.replaces.extend_from_slice(&older.replaces);
             waiting.replaces.extend(older.scheduled_for.filter(|_| older.run.is_none()));
@@ -247,6 +252,16 @@ mod tests {
         queue.push(b);
         let limits = Limits { global: 1, per_project: 1 };
         assert!(queue.next(limits).is_some(), "a place that nobody gives back blocks all others");
+    }
+
+    #[test]
+    fn an_older_slot_that_comes_late_gives_way_to_the_newer_one() {
+        let mut queue = Queue::default();
+        queue.push(waiting("p", "a", 2, Trigger::Scheduled));
+        let gone = queue.push(waiting("p", "a", 1, Trigger::Scheduled));
+        assert_eq!(gone.and_then(|gone| gone.scheduled_for), Some(1), "the older one has its row");
+        let (next, _) = queue.next(LIMITS).expect("a place is free");
+        assert_eq!((next.scheduled_for, next.replaces), (Some(2), vec![1]), "the newer one runs");
     }
 
     #[test]

@@ -302,6 +302,11 @@ impl Runtime {
             (None, Some(accounted)) => accounted,
             (None, None) => self.clock.now_ms(),
         };
+        // A loop that was gone and is back starts from its return, whatever its account of before
+        // says; a creation ahead of the clock says nothing.
+        let now = self.clock.now_ms();
+        let created = task.state.created_at.filter(|created| *created <= now);
+        let cursor = cursor.max(created.unwrap_or(cursor));
         let task = match before {
             Some(old) if *old.task == *task => Arc::clone(&old.task),
             _ => Arc::new(task.clone()),

@@ -113,17 +113,20 @@ async fn five_failures_in_a_row_pause_the_task_until_somebody_acts() {
 
     host.resume_task(&project, &key.task_id).await.unwrap();
     scene.until("2026-03-02T16:30:00Z").await;
-    assert_eq!(failed(&host), 6, "resumed: it tries again, and fails, and is paused again");
+    assert_eq!(failed(&host), 6, "resumed: it tries again");
+    assert_eq!(host.count(EventKind::AutoPaused), 1, "what failed before counts no more");
+    scene.until("2026-03-02T21:30:00Z").await;
+    assert_eq!(failed(&host), 10, "five more, and it is paused again");
     assert_eq!(host.count(EventKind::AutoPaused), 2);
 
     // A changed definition ends it too.
     scene.demo("p", "Fails", "0 * * * *", "echo");
-    scene.until("2026-03-02T17:30:00Z").await;
+    scene.until("2026-03-02T22:30:00Z").await;
     assert_eq!(host.rows(&key).pop().unwrap().status, Status::Succeeded, "mended");
     assert_eq!(host.count(EventKind::Recovered), 1, "and said so");
     let shown = host.task(&project, &key.task_id).await.unwrap();
     assert_eq!(shown.summary.condition, Condition::Armed, "nothing of the pause is left");
-    scene.until("2026-03-02T18:30:00Z").await;
+    scene.until("2026-03-02T23:30:00Z").await;
     assert_eq!(host.count(EventKind::Recovered), 1, "recovered once after a failure");
 }
 

@@ -15,6 +15,32 @@ fn told(rows: &[Run]) -> Vec<(Status, Option<Reason>)> {
 
 const GOOD: (Status, Option<Reason>) = (Status::Succeeded, None);
 
+/// Held slots were kept in memory for their minute: a resume inside it, a newer slot's claim and an
+/// end of the process left them without a row for ever.
+#[tokio::test(start_paused = true)]
+async fn slots_that_were_held_have_their_row_though_the_process_ends_within_the_minute() {
+    let scene = Scene::at("2026-03-02T08:59:58Z");
+    let project = scene.project("p");
+    scene.demo("p", "Often", "*/10 * * * * *", "echo");
+    let one = scene.serve().await;
+    let key = one.key(&project, "Often").await;
+    one.pause(None).await.unwrap();
+    scene.until("2026-03-02T09:00:25Z").await;
+    one.resume().await.unwrap();
+    scene.until("2026-03-02T09:00:35Z").await;
+    one.kill();
+    let one = scene.serve().await;
+    scene.until("2026-03-02T09:02:05Z").await;
+    for held in ["2026-03-02T09:00:00Z", "2026-03-02T09:00:10Z", "2026-03-02T09:00:20Z"] {
+        let row = one.ledger().slot(&key, instant(held)).unwrap();
+        let told = row.as_ref().map(|row| (row.status, row.reason));
+        let held_back = Some((Status::Skipped, Some(Reason::Paused)));
+        assert_eq!(told, held_back, "{held} was held back, and says so: {:#?}", one.rows(&key));
+    }
+    let ran = one.ledger().slot(&key, instant("2026-03-02T09:00:30Z")).unwrap();
+    assert_eq!(ran.map(|row| row.status), Some(Status::Succeeded), "after the resume it ran");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pause_of_everything_holds_in_all_engines_and_over_a_restart() {
     let scene = Scene::at("2026-03-02T08:59:00Z");

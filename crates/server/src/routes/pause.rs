@@ -29,6 +29,7 @@ pub(super) fn routes() -> ApiRouter<Shared> {
 
 /// How long.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Pausing {
     /// When the pause ends by itself; without it, when somebody resumes.
     until: Option<i64>,
