@@ -48,7 +48,12 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
 
 /// Prints one event; `ends_only` leaves out the steps of runs that go on.
 pub async fn tell(context: &Context, engine: &Engine, event: &Event, ends_only: bool) {
-    if let Some(run) = event.run_id {
+    // What follows from a run's end names the run too, but is not its end.
+    let follows = matches!(
+        event.kind,
+        EventKind::Recovered | EventKind::AutoPaused | EventKind::PersistError
+    );
+    if let Some(run) = event.run_id.filter(|_| !follows) {
         let Ok(view) = engine.run(run).await else { return };
         let is_open = matches!(
             view.run.status,

@@ -116,7 +116,13 @@ fn summary(
     let hash = content_hash(task);
     let why = runtime.needs_approval(task, runtime.settings().approval.mode);
     let unapproved = why.is_some() && !known.is_approved(runtime, &hash);
-    let next = board.next();
+    // After what was handled, and after now: a process without timers has looked at nothing yet.
+    let from = board.cursor.max(runtime.clock.now_ms());
+    let next = board
+        .compiled
+        .as_ref()
+        .filter(|_| task.enabled)
+        .and_then(|compiled| compiled.next_after(from));
     let condition = match &open_run {
         Some(run) if run.status == Status::Blocked => Condition::Blocked,
         Some(run) if run.status.holds_marker() => Condition::Running,
