@@ -211,3 +211,27 @@ fn a_running_task_is_refused_and_a_taken_port_is_named() {
     let port = taken.local_addr().expect("an address").port().to_string();
     place.run(&["serve", "--port", &port]).exits(4).says(&[&port, "--port 0"]);
 }
+
+/// `check` looked at each file alone, so it called two loops of one name, and a link, fine.
+#[cfg(unix)]
+#[test]
+fn check_tells_of_names_that_clash_and_of_links() {
+    let home = tempfile::tempdir().expect("a folder");
+    let project = tempfile::tempdir().expect("a folder");
+    let loops = project.path().join(".agents/loops");
+    std::fs::create_dir_all(&loops).expect("made");
+    let text = "---\nname: same\nschedule: \"0 9 * * *\"\nmodel: demo/echo\n---\nhi\n";
+    for name in ["a.md", "b.md"] {
+        std::fs::write(loops.join(name), text).expect("written");
+    }
+    std::os::unix::fs::symlink("a.md", loops.join("c.md")).expect("linked");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_loopkeeper"))
+        .args(["check", "--json"])
+        .current_dir(project.path())
+        .env("HOME", home.path())
+        .output()
+        .expect("it starts");
+    assert_eq!(output.status.code(), Some(1), "there are findings");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("\"name-clash\"") && told.contains("\"symlink\""), "both: {told}");
+}

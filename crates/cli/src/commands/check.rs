@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output::Ink;
 use loopkeeper_engine::engine::check_loop;
-use loopkeeper_engine::loops::{Diagnostic, Severity};
+use loopkeeper_engine::loops::{Cache, Diagnostic, Severity, discover};
 use loopkeeper_engine::loops_folder;
 use loopkeeper_engine::task::Definition;
 use serde::Serialize;
@@ -30,9 +30,12 @@ struct Checked {
 }
 
 pub async fn run(args: Args, context: &Context) -> Outcome {
-    let files =
-        if args.files.is_empty() { loops_here(&context.environment.here)? } else { args.files };
-    let checked: Vec<Checked> = files.into_iter().map(|path| check(path, context)).collect();
+    let all = args.files.is_empty();
+    let files = if all { loops_here(&context.environment.here)? } else { args.files };
+    let mut checked: Vec<Checked> = files.into_iter().map(|path| check(path, context)).collect();
+    if all {
+        add_what_files_do_to_each_other(&mut checked, context);
+    }
     if context.out.json {
         context.out.value(&checked);
     } else {
@@ -45,6 +48,18 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         file.ok && file.diagnostics.iter().all(|found| found.severity == Severity::Info)
     });
     Ok(if fine { DONE } else { FAILED })
+}
+
+/// Adds what no file shows alone: names that clash or shadow, links that are no loops.
+fn add_what_files_do_to_each_other(checked: &mut [Checked], context: &Context) {
+    let here = &context.environment.here;
+    let found = discover(here, &context.environment.home, &mut Cache::default());
+    for (path, diagnostic) in found.diagnostics {
+        let file = checked.iter_mut().find(|file| here.join(&file.path) == path);
+        if let Some(file) = file.filter(|file| !file.diagnostics.contains(&diagnostic)) {
+            file.diagnostics.push(diagnostic);
+        }
+    }
 }
 
 fn check(path: PathBuf, context: &Context) -> Checked {
