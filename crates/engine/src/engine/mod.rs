@@ -125,7 +125,7 @@ impl Engine {
         runtime.sync_all().await;
         if runtime.around.watch {
             let inner = Arc::clone(&self.inner);
-            runtime.blocking(move |runtime| news::heed(runtime, &inner.seen)).await?;
+            runtime.blocking(move |runtime| news::heed(runtime, &inner.seen, true)).await?;
             self.watch();
         }
         Ok(())

@@ -32,7 +32,7 @@ impl Seen {
     ///
     /// # Errors
     /// When the ledger cannot be read; what was missed is told by the next look.
-    pub(super) fn look(&mut self, runtime: &Arc<Runtime>) -> Result<(), LedgerError> {
+    pub(super) fn look(&mut self, runtime: &Arc<Runtime>, news: bool) -> Result<(), LedgerError> {
         // Taken first: what is done here meanwhile belongs to the next look too.
         let event = runtime.events.newest();
         let rows = self.changed(runtime)?;
@@ -64,7 +64,7 @@ impl Seen {
                     told += 1;
                 }
             }
-            if told == 0 {
+            if told == 0 && news {
                 // An approval, an answer, a policy: what lists show may differ.
                 runtime.emit(EventKind::RunChanged, None, None);
             }
@@ -145,12 +145,13 @@ fn tell(runtime: &Arc<Runtime>, run: &Run) {
     runtime.emit(kind(run.status), Some(&run.task()), Some(run.id));
 }
 
-/// Tells what others did, if anybody did anything. Blocks.
-pub(super) fn heed(runtime: &Arc<Runtime>, seen: &std::sync::Mutex<Seen>) {
-    if !runtime.ledger_has_news() {
+/// Tells what others did, if anybody did anything; `always` looks whatever the ledger says. Blocks.
+pub(super) fn heed(runtime: &Arc<Runtime>, seen: &std::sync::Mutex<Seen>, always: bool) {
+    let news = runtime.ledger_has_news();
+    if !news && !always {
         return;
     }
-    if let Err(error) = lock(seen).look(runtime) {
+    if let Err(error) = lock(seen).look(runtime, news) {
         tracing::warn!(%error, "what other processes did could not be read");
         runtime.emit(EventKind::RunChanged, None, None);
     }

@@ -17,6 +17,7 @@ impl Engine {
             let engine = engine.clone();
             handle.spawn(async move { engine.heed(bell).await });
         });
+        self.heed_rounds();
         match watcher {
             Ok(watcher) => *lock(&self.inner.watcher) = Some(watcher),
             Err(error) => tracing::warn!(%error, "nothing is watched; changes show when asked for"),
@@ -59,14 +60,33 @@ impl Engine {
                 runtime.emit(EventKind::TasksChanged, None, None);
             }
             Role::Settings => self.read_settings().await,
-            Role::Ledger => {
-                let inner = Arc::clone(&self.inner);
-                let heeded = runtime.blocking(move |runtime| news::heed(runtime, &inner.seen));
-                if let Err(crashed) = heeded.await {
-                    tracing::error!(%crashed, "looking at the ledger failed");
+            Role::Ledger => self.heed_ledger(false).await,
+        }
+    }
+
+    /// Tells what other processes did to the ledger.
+    async fn heed_ledger(&self, always: bool) {
+        let inner = Arc::clone(&self.inner);
+        let heeded =
+            self.runtime().blocking(move |runtime| news::heed(runtime, &inner.seen, always));
+        if let Err(crashed) = heeded.await {
+            tracing::error!(%crashed, "looking at the ledger failed");
+        }
+    }
+
+    /// Looks at the ledger with every round of the scheduler too: what a watcher did not report is
+    /// told half a minute late, not never.
+    fn heed_rounds(&self) {
+        let engine = self.clone();
+        self.runtime().go(async move {
+            let runtime = Arc::clone(engine.runtime());
+            loop {
+                tokio::select! {
+                    () = runtime.stopping.cancelled() => return,
+                    () = runtime.round.notified() => engine.heed_ledger(true).await,
                 }
             }
-        }
+        });
     }
 
     async fn sync_these(&self, ids: Vec<String>) {

@@ -21,6 +21,7 @@ impl Runtime {
     /// Looks after everything once, in the background.
     pub(super) fn maintain(self: &Arc<Self>) {
         // A round that a busy ledger holds up is not joined by others.
+        self.round.notify_waiters();
         let Ok(turn) = Arc::clone(&self.maintaining).try_lock_owned() else { return };
         let runtime = Arc::clone(self);
         self.go(async move {

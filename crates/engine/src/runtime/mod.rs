@@ -86,6 +86,8 @@ pub(crate) struct Runtime {
     last_prune: AtomicI64,
     /// Awake ms of the last end of a run here, for ending an idle OpenCode server.
     last_end: AtomicI64,
+    /// Told when everything was looked after, every 30 s.
+    pub round: Notify,
     /// Wakes the scheduler loop.
     bell: Notify,
     /// Awake ms of the loop's last look at the clock; 0 before it started.
@@ -159,6 +161,7 @@ impl Runtime {
             seen_version: AtomicI64::new(0),
             last_prune: AtomicI64::new(0),
             last_end: AtomicI64::new(0),
+            round: Notify::new(),
             bell: Notify::new(),
             last_look: AtomicI64::new(0),
             began: AtomicI64::new(0),

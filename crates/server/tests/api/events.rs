@@ -49,12 +49,19 @@ impl Frames {
 
     /// Skips frames until one is as wanted.
     async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> (String, Value) {
-        loop {
-            let (id, data) = self.next().await;
-            if wanted(&data) {
-                return (id, data);
+        let mut seen = Vec::new();
+        let found = async {
+            loop {
+                let (id, data) = self.next().await;
+                if wanted(&data) {
+                    return (id, data);
+                }
+                seen.push(data);
             }
-        }
+        };
+        // Pings keep the stream alive, so the frames alone would wait for ever.
+        let found = tokio::time::timeout(PATIENCE, found).await;
+        found.unwrap_or_else(|_| panic!("the frame does not come; there were {seen:#?}"))
     }
 }
 
