@@ -5,6 +5,12 @@ use crate::event::EventKind;
 use crate::loops::watch::{Bell, Folder, Role, Timing, WatchStatus, Watcher};
 use crate::runtime::{Runtime, lock};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// When the ledger is looked at again after its bell: within the two seconds in which others have
+/// to be seen (PROTOCOL §5), and once more for a slow disk.
+const SETTLE: [Duration; 3] =
+    [Duration::from_millis(500), Duration::from_millis(1_000), Duration::from_secs(5)];
 
 impl Engine {
     /// Starts watching; every bell only rings, what changed is read again.
@@ -60,7 +66,17 @@ impl Engine {
                 runtime.emit(EventKind::TasksChanged, None, None);
             }
             Role::Settings => self.read_settings().await,
-            Role::Ledger => self.heed_ledger(false).await,
+            Role::Ledger => {
+                self.heed_ledger(false).await;
+                // A commit writes its frames, which rings, and is seen only once they are on the
+                // disk, which does not: under load the bell may come before there is anything new.
+                for wait in SETTLE {
+                    tokio::select! {
+                        () = runtime.stopping.cancelled() => return,
+                        () = tokio::time::sleep(wait) => self.heed_ledger(false).await,
+                    }
+                }
+            }
         }
     }
 

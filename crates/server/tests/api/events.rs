@@ -96,7 +96,7 @@ async fn a_run_is_told_on_both_streams_and_a_client_that_comes_back_goes_on() {
 
 #[tokio::test]
 async fn what_another_process_does_is_told_like_our_own() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     let watching = world.another().await;
     watching.engine.start().await.expect("it starts");
     let api = watching.api.clone();
@@ -128,5 +128,19 @@ async fn what_another_process_does_is_told_like_our_own() {
     let ended = |frame: &Value| frame["properties"]["status"] == "success";
     peers.until(ended).await;
 
+    let (status, _) = world.post("/api/pause", json!({})).await;
+    assert_eq!(status, 200);
+    ours.until(|event| event["kind"] == "paused").await;
+    let (status, _) = world.ask("DELETE", "/api/pause", None).await;
+    assert_eq!(status, 204);
+    ours.until(|event| event["kind"] == "resumed").await;
+
+    let beta = world.root.join("beta");
+    std::fs::create_dir(&beta).expect("a folder");
+    world.project = beta;
+    world.register().await;
+    ours.until(|event| event["kind"] == "tasks_changed").await;
+    let (_, projects) = loopkeeper_server::call(&api, "GET", "/api/projects", None).await;
+    assert_eq!(projects.as_array().map(Vec::len), Some(2), "{projects}");
     watching.engine.stop().await;
 }
