@@ -1,7 +1,9 @@
 //! The world that the tests with the real OpenCode share: one server, which the program started
 //! itself, and a model server on loopback. Both end with the test program.
 
-use crate::place::{Place, repository};
+use crate::place::Place;
+use crate::place::programs::{first_line, opencode};
+use crate::place::repository;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,37 +14,6 @@ pub struct World {
     model: String,
     url: String,
     password: String,
-}
-
-#[allow(clippy::disallowed_methods, reason = "a test reads where its program is")]
-fn program() -> PathBuf {
-    let path = std::env::var_os("LOOPKEEPER_TEST_OPENCODE").map_or_else(
-        || repository().join("tests/node_modules/opencode-linux-x64/bin/opencode"),
-        PathBuf::from,
-    );
-    assert!(
-        path.is_file(),
-        "the real OpenCode is needed and is not at {}: run `npm ci` in tests/, or set LOOPKEEPER_TEST_OPENCODE",
-        path.display()
-    );
-    path
-}
-
-/// Starts a program that ends when this one does, and returns the first line it prints.
-#[allow(clippy::zombie_processes, reason = "it ends after this process")]
-fn first_line(command: &mut Command) -> String {
-    use std::io::BufRead as _;
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?} did not start: {error}"));
-    // Its standard input stays open as long as this process lives.
-    std::mem::forget(child.stdin.take());
-    let mut line = String::new();
-    let out = child.stdout.take().expect("piped");
-    std::io::BufReader::new(out).read_line(&mut line).expect("a line");
-    line.trim().to_owned()
 }
 
 impl World {
@@ -125,7 +96,7 @@ fn environment() -> Vec<(String, String)> {
         ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"]
             .map(|name| (format!("OPENCODE_DISABLE_{name}"), "1".to_owned()))
             .into();
-    variables.push(("OPENCODE_BINARY".into(), program().display().to_string()));
+    variables.push(("OPENCODE_BINARY".into(), opencode().display().to_string()));
     variables
 }
 

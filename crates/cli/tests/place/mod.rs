@@ -2,9 +2,15 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+#[path = "../../../../tests/programs.rs"]
+pub mod programs;
+
+#[allow(unused_imports, reason = "each test program uses a part of it")]
+pub use programs::repository;
+
 use serde_json::Value;
 use std::io::BufRead as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -269,8 +275,4 @@ impl Drop for Serve {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -3,12 +3,16 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+#[path = "../../../../tests/programs.rs"]
+mod programs;
+
 use loopkeeper_engine::agent::testing::{Note, Notes, job};
 use loopkeeper_engine::agent::{
     Agents, AgentsConfig, Answer, Ask, Control, Evidence, Job, OpencodeConfig, Outcome, StepKind,
     StopReason,
 };
 use loopkeeper_engine::clock::SystemClock;
+use programs::{first_line, opencode, repository};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -47,41 +51,6 @@ impl JobOf {
     }
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-#[allow(clippy::disallowed_methods, reason = "a test reads where its program is")]
-fn program() -> PathBuf {
-    let path = std::env::var_os("LOOPKEEPER_TEST_OPENCODE").map_or_else(
-        || root().join("tests/node_modules/opencode-linux-x64/bin/opencode"),
-        PathBuf::from,
-    );
-    assert!(
-        path.is_file(),
-        "the real OpenCode is needed and is not at {}: run `npm ci` in tests/, or set LOOPKEEPER_TEST_OPENCODE",
-        path.display()
-    );
-    path
-}
-
-/// Starts a program that ends when this one does, and returns the first line it prints.
-#[allow(clippy::zombie_processes, reason = "it ends after this process")]
-fn first_line(command: &mut Command) -> String {
-    use std::io::BufRead;
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?} did not start: {error}"));
-    // Its standard input stays open as long as this process lives.
-    std::mem::forget(child.stdin.take());
-    let mut line = String::new();
-    let out = child.stdout.take().expect("piped");
-    std::io::BufReader::new(out).read_line(&mut line).expect("a line");
-    line.trim().to_owned()
-}
-
 impl World {
     /// Returns the world of this test program.
     pub async fn get() -> &'static World {
@@ -98,7 +67,8 @@ impl World {
         for made in [&folder, &own, &config] {
             std::fs::create_dir_all(made).expect("made");
         }
-        let port = first_line(Command::new("node").arg(root().join("tests/stub-model/server.mjs")));
+        let port =
+            first_line(Command::new("node").arg(repository().join("tests/stub-model/server.mjs")));
         let model = format!("http://127.0.0.1:{port}");
         std::fs::write(config.join("opencode.json"), opencode_config(&model)).expect("written");
         let mut environment: Vec<_> = [
@@ -115,7 +85,7 @@ impl World {
         }
         let config = AgentsConfig {
             opencode: OpencodeConfig {
-                binaries: vec![program()],
+                binaries: vec![opencode()],
                 ready_timeout: Duration::from_secs(60),
                 goal_quiet: Duration::from_secs(1),
                 ..OpencodeConfig::default()
