@@ -27,10 +27,15 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub fn read(runtime: &Arc<Runtime>) -> Result<Known> {
+    /// Reads what all tasks need, or only one.
+    pub fn read(runtime: &Arc<Runtime>, only: Option<&TaskKey>) -> Result<Known> {
         let ledger = &runtime.ledger;
+        let runs = match only {
+            Some(key) => HashMap::from([(key.clone(), ledger.last_runs(key, BARS + 1)?)]),
+            None => ledger.last_runs_of_all(BARS + 1)?,
+        };
         let mut known = Known {
-            runs: ledger.last_runs_of_all(BARS + 1)?,
+            runs,
             auto_paused: ledger
                 .auto_paused_tasks()?
                 .into_iter()
@@ -67,7 +72,7 @@ impl Known {
 
 /// Draws the summaries of all tasks, or of one project's.
 pub(super) fn summaries(runtime: &Arc<Runtime>, project: Option<&str>) -> Result<Vec<TaskSummary>> {
-    let mut known = Known::read(runtime)?;
+    let mut known = Known::read(runtime, None)?;
     // Judging approval asks the board again, so the picture is copied out first; the tasks in it
     // are shared, not copied.
     let picture: Vec<(String, String, BoardTask, usize)> = {
@@ -235,7 +240,7 @@ impl Engine {
                     .collect();
                 (entry.project.label.clone(), task.clone(), projects.len().max(1))
             };
-            let mut known = Known::read(runtime)?;
+            let mut known = Known::read(runtime, Some(&key))?;
             let summary = summary(runtime, &mut known, &key.project_id, &label, &board, seen);
             let settings = runtime.settings();
             let stats = runtime.ledger.stats_30_days(&key)?;
