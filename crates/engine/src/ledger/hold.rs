@@ -7,7 +7,7 @@ use super::run::{from_json, to_json};
 use crate::task::TaskKey;
 use crate::task::policy::Policy;
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Everything is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,6 +289,19 @@ impl Ledger {
                 .optional()
         })?;
         Ok(from_json(text))
+    }
+
+    /// Returns the policies of a project's JSON tasks by task id; those without one are left out.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn policies(&self, project: &str) -> Result<HashMap<String, Policy>, LedgerError> {
+        let rows: Vec<(String, Option<String>)> = self.read("reading policies", |conn| {
+            conn.prepare_cached("SELECT task, body FROM policy WHERE project = ?")?
+                .query_map([project], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })?;
+        Ok(rows.into_iter().filter_map(|(task, body)| Some((task, from_json(body)?))).collect())
     }
 
     /// Sets the policy of a JSON task; an empty one removes it.

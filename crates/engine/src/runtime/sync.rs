@@ -231,6 +231,13 @@ impl Runtime {
                 Vec::new()
             }
         };
+        let policies = match self.ledger.policies(&project.id) {
+            Ok(policies) => Some(policies),
+            Err(error) => {
+                problems.push(error.to_string());
+                None
+            }
+        };
         let mut drawn = Vec::with_capacity(tasks.len());
         let mut board = lock(&self.board);
         let Some(entry) = board.projects.get_mut(&project.id) else { return false };
@@ -238,7 +245,8 @@ impl Runtime {
         for (index, task) in tasks.into_iter().enumerate() {
             let before = entry.task(&task.id);
             let file = task.loop_file.as_deref().and_then(|path| files.get(path).copied());
-            let next = self.draw(&project.id, task, file, before, accounts.get(index));
+            let policy = policies.as_ref().map(|all| all.get(&task.id));
+            let next = self.draw(task, file, before, accounts.get(index), policy);
             changed |= before.is_none_or(|old| {
                 old.task != next.task || old.policy != next.policy || old.file != next.file
             });
@@ -268,13 +276,14 @@ impl Runtime {
         changed
     }
 
+    /// Draws one task; `policy` is what the ledger holds for it, `None` when it could not be read.
     fn draw(
         &self,
-        project_id: &str,
         task: &Task,
         file: Option<&LoopFile>,
         before: Option<&BoardTask>,
         account: Option<&Account>,
+        policy: Option<Option<&Policy>>,
     ) -> BoardTask {
         let same_schedule = before.filter(|old| old.task.schedule == task.schedule);
         let compiled = match same_schedule {
@@ -283,15 +292,11 @@ impl Runtime {
         };
         let policy = match file.and_then(|file| file.definition.as_ref()) {
             Some(definition) => definition.policy.clone().unwrap_or_default(),
-            None if task.loop_file.is_some() => {
+            // What cannot be read now leaves what held before: no limit falls away by it.
+            None if task.loop_file.is_some() || policy.is_none() => {
                 before.map(|old| (*old.policy).clone()).unwrap_or_default()
             }
-            None => self
-                .ledger
-                .policy(&TaskKey::new(project_id, &task.id))
-                .ok()
-                .flatten()
-                .unwrap_or_default(),
+            None => policy.flatten().cloned().unwrap_or_default(),
         };
         // A changed schedule starts where its account does; an unchanged one goes on.
         let unchanged = same_schedule.filter(|old| old.task.enabled == task.enabled);
