@@ -19,6 +19,8 @@ use environment::Environment;
 use failure::{Failure, Outcome};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 /// Runs AI agents on a schedule, and never runs a slot twice.
 #[derive(Debug, Parser)]
@@ -52,12 +54,12 @@ fn main() -> ExitCode {
             return ExitCode::from(failure::UNREACHABLE);
         }
     };
-    log(&environment, matches!(cli.command, Command::Serve(_)));
+    let _log = log(&environment, matches!(cli.command, Command::Serve(_)));
     let json = cli.json;
     let context =
         Context::new(environment, cli.data_dir.as_ref(), cli.opencode, cli.json, cli.quiet);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    // One thread wakes for what is due; files, the ledger and terminals are waited for elsewhere.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(commands::run(cli.command, &context));
@@ -88,18 +90,33 @@ fn finish(outcome: Outcome, json: bool, context: &Context) -> u8 {
     }
 }
 
-/// Logs to standard error: what goes wrong, and with `serve` what goes on.
-fn log(environment: &Environment, serving: bool) {
+/// How many lines of the log may wait for a terminal that stands still; later ones are dropped.
+const LINES_WAITING: usize = 1_000;
+
+/// Logs to standard error: what goes wrong, and with `serve` what goes on. A stopped terminal
+/// (Ctrl-S) must not hold the scheduler up, so `serve` writes from a thread of its own; what waits
+/// is written when the answer is dropped.
+fn log(environment: &Environment, serving: bool) -> Option<WorkerGuard> {
     let usual = if serving { "info,hyper=warn,reqwest=warn" } else { "warn" };
     let filter = environment.log.as_deref().unwrap_or(usual);
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
+    let (writer, guard) = if serving {
+        let (writer, guard) = NonBlockingBuilder::default()
+            .buffered_lines_limit(LINES_WAITING)
+            .thread_name("log")
+            .finish(std::io::stderr());
+        (BoxMakeWriter::new(writer), Some(guard))
+    } else {
+        (BoxMakeWriter::new(std::io::stderr), None)
+    };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_ansi(environment.progress && environment.colour)
         .with_target(false)
         .try_init();
+    guard
 }
 
 /// Returns the whole command, for help and completions.

@@ -31,8 +31,11 @@ fn ledger(c: &mut Criterion) {
             one_run(&ledger, &TaskKey::new("p", format!("t{}", slot % 100)), slot);
         });
     });
-    c.bench_function("last 5 runs of 100 tasks", |b| {
-        b.iter(|| black_box(ledger.last_runs_of_all(5)));
+    c.bench_function("the last 15 rows of 100 tasks in short", |b| {
+        b.iter(|| black_box(ledger.briefs_of_all(15)));
+    });
+    c.bench_function("the last end of 100 tasks", |b| {
+        b.iter(|| black_box(ledger.last_ended_of_all()));
     });
 }
 

@@ -144,8 +144,14 @@ async fn tell(context: Context, engine: Engine, mut events: Receiver<Event>) {
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
-        super::watch::tell(&context, &engine, &event, matches!(event.kind, EventKind::RunChanged))
-            .await;
+        let ends_only = matches!(event.kind, EventKind::RunChanged);
+        let lines = super::watch::told(&context, &engine, &event, ends_only).await;
+        let out = context.out.clone();
+        // A terminal that stands still (Ctrl-S) holds up what is printed, not the scheduler.
+        let printed = tokio::task::spawn_blocking(move || lines.iter().for_each(|l| out.line(l)));
+        if printed.await.is_err() {
+            return;
+        }
     }
 }
 

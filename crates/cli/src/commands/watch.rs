@@ -37,7 +37,11 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
             event = events.recv() => event,
         };
         match event {
-            Ok(event) => tell(context, &engine, &event, false).await,
+            Ok(event) => {
+                for line in told(context, &engine, &event, false).await {
+                    context.out.line(line);
+                }
+            }
             Err(RecvError::Lagged(_)) => {
                 context.out.warn("too much happened at once; `loopkeeper runs` shows all of it")
             }
@@ -46,47 +50,50 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
     }
 }
 
-/// Prints one event; `ends_only` leaves out the steps of runs that go on.
-pub async fn tell(context: &Context, engine: &Engine, event: &Event, ends_only: bool) {
+/// Puts one event into lines; `ends_only` leaves out the steps of runs that go on.
+pub async fn told(
+    context: &Context,
+    engine: &Engine,
+    event: &Event,
+    ends_only: bool,
+) -> Vec<String> {
+    let out = &context.out;
     // What follows from a run's end names the run too, but is not its end.
     let follows = matches!(
         event.kind,
         EventKind::Recovered | EventKind::AutoPaused | EventKind::PersistError
     );
     if let Some(run) = event.run_id.filter(|_| !follows) {
-        let Ok(view) = engine.run(run).await else { return };
+        let Ok(view) = engine.run(run).await else { return Vec::new() };
         let is_open = matches!(
             view.run.status,
             Status::Claimed | Status::Queued | Status::Retrying | Status::Running
         );
         if ends_only && is_open {
-            return;
+            return Vec::new();
         }
-        if context.out.json {
-            context.out.row(
-                &json!({ "event": event.kind, "at": event.at, "run": view.run, "asks": view.asks }),
-            );
-            return;
+        if out.json {
+            let row =
+                json!({ "event": event.kind, "at": event.at, "run": view.run, "asks": view.asks });
+            return vec![row.to_string()];
         }
         // An end is told by its own event; the change beside it would say it twice.
         if event.kind == EventKind::RunChanged && view.run.finished_at.is_some() {
-            return;
+            return Vec::new();
         }
-        context.out.line(context.out.run(&view.run));
+        let mut lines = vec![out.run(&view.run)];
         if event.kind == EventKind::RunBlocked {
             for ask in view.asks.iter().filter(|ask| ask.answered_at.is_none()) {
                 let how = format!("loopkeeper answer {run}");
-                context.out.line(format!(
-                    "  wants: {}  ({how})",
-                    context.out.ink(Ink::Warn, first_line(&ask.text))
-                ));
+                let ask = out.ink(Ink::Warn, first_line(&ask.text));
+                lines.push(format!("  wants: {ask}  ({how})"));
             }
         }
-        return;
+        return lines;
     }
-    if context.out.json {
-        context.out.row(&json!({ "event": event.kind, "at": event.at, "projectId": event.project_id, "taskId": event.task_id }));
-        return;
+    if out.json {
+        let row = json!({ "event": event.kind, "at": event.at, "projectId": event.project_id, "taskId": event.task_id });
+        return vec![row.to_string()];
     }
     let what = match event.kind {
         EventKind::Paused => "everything is paused",
@@ -102,8 +109,8 @@ pub async fn tell(context: &Context, engine: &Engine, event: &Event, ends_only: 
         | EventKind::Reload
         | EventKind::RunChanged
         | EventKind::RunFinished
-        | EventKind::RunBlocked => return,
+        | EventKind::RunBlocked => return Vec::new(),
     };
     let task = event.task_id.as_deref().unwrap_or("");
-    context.out.line(format!("{}  {task}  {what}", context.out.at(event.at)));
+    vec![format!("{}  {task}  {what}", out.at(event.at))]
 }

@@ -65,7 +65,7 @@ async fn ask(job: &Job, journal: &dyn Journal, inbox: &mut Inbox) -> Outcome {
         id: format!("demo_ask_{}", job.run_id),
         kind: AskKind::Permission,
         text: "May the demo agent go on?".to_owned(),
-        detail: job.execution.prompt.clone(),
+        detail: job.execution.prompt.to_string(),
         always: vec!["everything the demo agent does".to_owned()],
         questions: Vec::new(),
     };

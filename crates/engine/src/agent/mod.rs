@@ -186,7 +186,7 @@ impl Agents {
         })
         .await;
         let (prompt, problems) =
-            expanded.unwrap_or_else(|_| (job.execution.prompt.clone(), Vec::new()));
+            expanded.unwrap_or_else(|_| (job.execution.prompt.to_string(), Vec::new()));
         for problem in problems {
             journal::note(journal.step(StepKind::Note, &problem).await);
         }

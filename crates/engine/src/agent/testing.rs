@@ -129,7 +129,7 @@ pub fn job(provider: &str, model: &str, prompt: &str) -> Job {
         title: "Task 2026-12-01 09:00".to_owned(),
         scheduled_for: None,
         execution: Execution {
-            prompt: prompt.to_owned(),
+            prompt: prompt.into(),
             provider_id: provider.to_owned(),
             model_id: model.to_owned(),
             ..Execution::default()

@@ -6,6 +6,8 @@ use crate::ledger::{Run, Status};
 use crate::loops::Severity;
 use crate::runtime::{Runtime, lock};
 use crate::view::{Condition, Need, NeedKind, TaskSummary};
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Collects the needs of all tasks.
@@ -182,15 +184,22 @@ fn broken_projects(runtime: &Arc<Runtime>, all: &mut Vec<Need>) {
         for problem in &entry.problems {
             push(Some(id), None, problem, heals);
         }
-        let told = entry.diagnostics.iter().filter(|(_, found)| found.severity != Severity::Info);
+        let mut told = entry
+            .diagnostics
+            .iter()
+            .filter(|(_, found)| found.severity != Severity::Info)
+            .peekable();
+        if told.peek().is_none() {
+            continue;
+        }
+        let files: HashSet<&Path> = entry
+            .tasks
+            .iter()
+            .filter_map(|task| task.task.loop_file.as_ref())
+            .map(Path::new)
+            .collect();
         for (path, found) in told {
-            let owned = entry.tasks.iter().any(|task| {
-                task.task
-                    .loop_file
-                    .as_deref()
-                    .is_some_and(|file| std::path::Path::new(file) == path)
-            });
-            if !owned {
+            if !files.contains(path.as_path()) {
                 let text = format!("{}, line {}: {}", path.display(), found.line, found.message);
                 let help = found.help.as_deref().unwrap_or(heals);
                 push(Some(id), Some(path.display().to_string()), &text, help);

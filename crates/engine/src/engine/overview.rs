@@ -1,6 +1,6 @@
 //! The whole at a glance, and the pause of everything.
 
-use super::summaries::{summaries, with_memory};
+use super::summaries::{Past, summaries, with_memory};
 use super::{Engine, EngineError, Result, needs};
 use crate::event::EventKind;
 use crate::runtime::{Runtime, lock};
@@ -15,7 +15,7 @@ impl Engine {
     pub async fn overview(&self) -> Result<Overview> {
         self.with(|runtime| {
             runtime.sync_unseen();
-            let tasks = summaries(runtime, None)?;
+            let tasks = summaries(runtime, None, Past::Troubles)?;
             let armed = tasks.iter().filter(|task| task.next_run_at.is_some());
             let next = armed.clone().min_by_key(|task| task.next_run_at);
             let next = next.and_then(|task| {

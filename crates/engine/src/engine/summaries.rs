@@ -3,7 +3,7 @@
 use super::schedules::upcoming;
 use super::{Engine, Result, no_task};
 use crate::claim::content_hash;
-use crate::ledger::{Ask, Run, Status};
+use crate::ledger::{Ask, Brief, Run, Status};
 use crate::loops::Scope;
 use crate::runtime::board::{BoardTask, ProjectEntry};
 use crate::runtime::{Runtime, lock};
@@ -19,23 +19,49 @@ const BARS: usize = 14;
 /// What the ledger says of all tasks, read once for a whole list.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    runs: HashMap<TaskKey, Vec<Run>>,
+    /// The newest end of each task.
+    ended: HashMap<TaskKey, Run>,
+    /// The newest rows of each task, newest first.
+    rows: HashMap<TaskKey, Vec<Brief>>,
     open: HashMap<TaskKey, Run>,
     asks: HashMap<i64, Vec<Ask>>,
     auto_paused: HashMap<TaskKey, String>,
     approved: HashMap<String, bool>,
 }
 
+/// How much of the past is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Past<'a> {
+    /// The last end and the bars of every task.
+    All,
+    /// Those of one task.
+    Of(&'a TaskKey),
+    /// Only what wants somebody: the other tasks show no end and no bars.
+    Troubles,
+}
+
 impl Known {
-    /// Reads what all tasks need, or only one.
-    pub fn read(runtime: &Arc<Runtime>, only: Option<&TaskKey>) -> Result<Known> {
+    /// Reads what tasks need.
+    pub fn read(runtime: &Arc<Runtime>, past: Past<'_>) -> Result<Known> {
         let ledger = &runtime.ledger;
-        let runs = match only {
-            Some(key) => HashMap::from([(key.clone(), ledger.last_runs(key, BARS + 1)?)]),
-            None => ledger.last_runs_of_all(BARS + 1)?,
+        let (ended, rows) = match past {
+            Past::All => (ledger.last_ended_of_all()?, ledger.briefs_of_all(BARS + 1)?),
+            Past::Of(key) => (
+                ledger.last_ended(key)?.map(|run| (key.clone(), run)).into_iter().collect(),
+                HashMap::from([(key.clone(), ledger.briefs(key, BARS + 1)?)]),
+            ),
+            Past::Troubles => (
+                ledger.last_failures()?,
+                ledger
+                    .last_missed()?
+                    .into_iter()
+                    .map(|(key, run)| (key, vec![Brief::of(&run)]))
+                    .collect(),
+            ),
         };
         let mut known = Known {
-            runs,
+            ended,
+            rows,
             auto_paused: ledger
                 .auto_paused_tasks()?
                 .into_iter()
@@ -71,8 +97,12 @@ impl Known {
 }
 
 /// Draws the summaries of all tasks, or of one project's.
-pub(super) fn summaries(runtime: &Arc<Runtime>, project: Option<&str>) -> Result<Vec<TaskSummary>> {
-    let mut known = Known::read(runtime, None)?;
+pub(super) fn summaries(
+    runtime: &Arc<Runtime>,
+    project: Option<&str>,
+    past: Past<'_>,
+) -> Result<Vec<TaskSummary>> {
+    let mut known = Known::read(runtime, past)?;
     // Judging approval asks the board again, so the picture is copied out first; the tasks in it
     // are shared, not copied.
     let picture: Vec<(String, String, BoardTask, usize)> = {
@@ -115,12 +145,12 @@ fn summary(
 ) -> TaskSummary {
     let task = &board.task;
     let key = TaskKey::new(project_id, &task.id);
-    let mut runs: Vec<Run> = known.runs.remove(&key).unwrap_or_default();
-    runs.retain(|run| !run.status.is_open());
+    let mut rows = known.rows.remove(&key).unwrap_or_default();
+    rows.retain(|row| !row.status.is_open());
     let open_run = known.open.remove(&key).map(|run| with_memory(runtime, run));
-    let hash = content_hash(task);
     let why = runtime.needs_approval(task, runtime.settings().approval.mode);
-    let unapproved = why.is_some() && !known.is_approved(runtime, &hash);
+    let unapproved =
+        why.map(|_| content_hash(task)).filter(|hash| !known.is_approved(runtime, hash));
     // After what was handled, and after now: a process without timers has looked at nothing yet.
     let from = board.cursor.max(runtime.clock.now_ms());
     let next = board
@@ -131,7 +161,7 @@ fn summary(
     let condition = match &open_run {
         Some(run) if run.status == Status::Blocked => Condition::Blocked,
         Some(run) if run.status.holds_marker() => Condition::Running,
-        _ if task.enabled && unapproved => Condition::NeedsApproval,
+        _ if task.enabled && unapproved.is_some() => Condition::NeedsApproval,
         _ if known.auto_paused.contains_key(&key) => Condition::AutoPaused,
         Some(_) => Condition::Waiting,
         None if !task.enabled => Condition::Off,
@@ -141,7 +171,6 @@ fn summary(
     let zone = task.schedule.timezone().unwrap_or(&runtime.around.machine_zone);
     let file = board.file.as_deref();
     let asks = open_run.as_ref().and_then(|run| known.asks.remove(&run.id)).unwrap_or_default();
-    let last_run = runs.iter().find(|run| run.status.is_ended()).cloned();
     TaskSummary {
         project_id: project_id.to_owned(),
         project_label: project_label.to_owned(),
@@ -165,10 +194,10 @@ fn summary(
             .map(|file| file.diagnostics.clone())
             .unwrap_or_default(),
         open_run,
-        last_run,
-        recent: runs.iter().take(BARS).rev().map(bar).collect(),
+        last_run: known.ended.remove(&key),
+        recent: rows.iter().take(BARS).rev().map(bar).collect(),
         asks,
-        approval_hash: unapproved.then_some(hash),
+        approval_hash: unapproved,
     }
 }
 
@@ -180,13 +209,8 @@ fn scope_of(runtime: &Runtime, path: &str) -> Scope {
     }
 }
 
-fn bar(run: &Run) -> RunBar {
-    RunBar {
-        id: run.id,
-        status: run.status,
-        at: run.started_at.or(run.scheduled_for).unwrap_or(run.created_at),
-        duration_ms: run.duration_ms,
-    }
+fn bar(row: &Brief) -> RunBar {
+    RunBar { id: row.id, status: row.status, at: row.at, duration_ms: row.duration_ms }
 }
 
 /// Shows the end that is in memory where the ledger could not take it.
@@ -212,7 +236,7 @@ impl Engine {
                 return Err(super::no_project(id));
             }
             runtime.sync_unseen();
-            summaries(runtime, id.as_deref())
+            summaries(runtime, id.as_deref(), Past::All)
         })
         .await
     }
@@ -240,7 +264,7 @@ impl Engine {
                     .collect();
                 (entry.project.label.clone(), task.clone(), projects.len().max(1))
             };
-            let mut known = Known::read(runtime, Some(&key))?;
+            let mut known = Known::read(runtime, Past::Of(&key))?;
             let summary = summary(runtime, &mut known, &key.project_id, &label, &board, seen);
             let settings = runtime.settings();
             let stats = runtime.ledger.stats_30_days(&key)?;

@@ -368,6 +368,6 @@ fn as_loop(task: &Task) -> Result<NewLoop> {
         model: format!("{}/{}", task.execution.provider_id, task.execution.model_id),
         agent: task.execution.agent.clone(),
         timezone: task.schedule.timezone().map(str::to_owned),
-        prompt: task.execution.prompt.clone(),
+        prompt: task.execution.prompt.to_string(),
     })
 }

@@ -48,6 +48,11 @@ impl Engine {
         *lock(&self.runtime().upset) = task.cloned();
     }
 
+    /// Returns when everything was looked after last, in ms of awake time; 0 before the first round.
+    pub fn last_round(&self) -> i64 {
+        self.runtime().last_round.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Returns the clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.runtime().clock)

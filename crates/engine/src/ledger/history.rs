@@ -9,7 +9,6 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// Which runs are asked for; the default is the newest 50 of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,18 +54,6 @@ pub struct Stats {
 const DAY_MS: i64 = 86_400_000;
 /// Rows younger than this are never pruned.
 const SPARED_MS: i64 = 2 * DAY_MS;
-
-/// The newest rows of every task: walks the markers (one per task), seeks each task's end of the
-/// index, so that it takes as long as there are tasks, not runs.
-pub(super) fn last_of_all_query() -> String {
-    let columns: Vec<String> = COLUMNS.split(", ").map(|name| format!("run.{name}")).collect();
-    format!(
-        "SELECT {} FROM marker CROSS JOIN run WHERE run.id IN (SELECT r.id FROM run r \
-         INDEXED BY run_task WHERE r.project = marker.project AND r.task = marker.task \
-         ORDER BY r.id DESC LIMIT ?) ORDER BY marker.project, marker.task, run.id DESC",
-        columns.join(", ")
-    )
-}
 
 /// The rows of a stretch of time. A row is made within moments of its slot unless the slot was
 /// missed, and then it is shown where it was made.
@@ -170,22 +157,6 @@ impl Ledger {
         })
     }
 
-    /// Returns the newest `n` rows of every task, in one query that does not grow with history.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub fn last_runs_of_all(&self, n: usize) -> Result<HashMap<TaskKey, Vec<Run>>, LedgerError> {
-        self.read("listing last runs", |conn| {
-            let mut all: HashMap<TaskKey, Vec<Run>> = HashMap::new();
-            let mut statement = conn.prepare_cached(&last_of_all_query())?;
-            for run in statement.query_map([i64::try_from(n).unwrap_or(i64::MAX)], run::from_row)? {
-                let run = run?;
-                all.entry(run.task()).or_default().push(run);
-            }
-            Ok(all)
-        })
-    }
-
     /// Returns the rows of all tasks that began, or were due, between two instants (ms), oldest
     /// first; open ones that began before are among them. At most 20,000.
     ///
@@ -197,15 +168,6 @@ impl Ledger {
                 .query_map([from, to], run::from_row)?
                 .collect()
         })
-    }
-
-    /// Returns the newest run of a task that came to an end; `None` where there is none.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub fn last_ended(&self, task: &TaskKey) -> Result<Option<Run>, LedgerError> {
-        let runs = self.last_runs(task, 50)?;
-        Ok(runs.into_iter().find(|run| run.status.is_ended()))
     }
 
     /// Returns the newest success of a task; `None` where there is none.

@@ -17,8 +17,10 @@ mod follow;
 mod history;
 mod hold;
 mod marker;
+mod newest;
 mod place;
 mod replaced;
+mod rest;
 mod run;
 mod schema;
 mod status;
@@ -35,6 +37,7 @@ pub use error::LedgerError;
 pub use follow::{Ending, FinishVerdict, Verdict};
 pub use history::{RunFilter, Stats};
 pub use hold::{AutoPause, Pause};
+pub use newest::Brief;
 pub use place::{Filesystem, judge_filesystem};
 pub use run::{ANSWER_LIMIT, Ask, AskKind, Run, RunDetail, Step, Tokens};
 pub use status::{Reason, Status, Trigger};
@@ -166,9 +169,7 @@ impl Ledger {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn data_version(&self) -> Result<i64, LedgerError> {
-        let version: i64 = self.read("data_version", |conn| {
-            conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-        })?;
+        let version = self.read("data_version", schema::data_version)?;
         Ok((self.lock().generation << 40) + version)
     }
 

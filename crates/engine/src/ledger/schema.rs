@@ -11,13 +11,15 @@ use std::time::Duration;
 pub(super) struct Migration {
     /// What it is about; names the backup that is made before it.
     pub subject: &'static str,
-    /// Plain SQL; runs in one transaction.
+    /// Plain SQL; runs in one transaction with the other steps.
     pub sql: &'static str,
 }
 
 /// All steps, oldest first; their number is the schema's version. A released step never changes.
-pub(super) const MIGRATIONS: &[Migration] =
-    &[Migration { subject: "first-schema", sql: include_str!("schema.sql") }];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration { subject: "first-schema", sql: include_str!("schema.sql") },
+    Migration { subject: "ended-index", sql: include_str!("ended.sql") },
+];
 
 /// A new ledger counts its ids from the seconds since this moment (14 November 2023), so that they
 /// are never those of a ledger that was set aside.
@@ -131,6 +133,11 @@ pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))
 }
 
+/// Reads a number that differs when another connection wrote since the last reading.
+pub(super) fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
+
 fn migrate(
     conn: &mut Connection,
     path: &Path,
@@ -139,31 +146,31 @@ fn migrate(
 ) -> Result<(), LedgerError> {
     let sql = |source| from_sql(source, path, "upgrading");
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    loop {
-        let found = version(conn).map_err(sql)?;
-        if found > known {
-            return Err(LedgerError::Newer { path: path.to_owned(), found, known });
-        }
-        let next = usize::try_from(found).ok().and_then(|n| migrations.get(n));
-        let Some(step) = next else { return Ok(()) };
-        if found > 0 {
-            back_up(conn, path, now_ms, step.subject)?;
-        }
-        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-        // Another process may have been faster: then its step counts, and we look again.
-        if version(&tx).map_err(sql)? == found {
-            tx.execute_batch(step.sql).map_err(sql)?;
-            if found == 0 {
-                tx.execute(
-                    "INSERT INTO sqlite_sequence (name, seq) VALUES ('run', ?)",
-                    [(now_ms / 1000 - ID_EPOCH_S).max(0)],
-                )
-                .map_err(sql)?;
-            }
-            tx.pragma_update(None, "user_version", found + 1).map_err(sql)?;
-        }
-        tx.commit().map_err(sql)?;
+    let found = version(conn).map_err(sql)?;
+    if found > known {
+        return Err(LedgerError::Newer { path: path.to_owned(), found, known });
     }
+    let next = usize::try_from(found).ok().and_then(|n| migrations.get(n));
+    let Some(step) = next else { return Ok(()) };
+    if found > 0 {
+        back_up(conn, path, now_ms, step.subject)?;
+    }
+    // All steps at once: nobody ever finds a ledger between two of them.
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+    // Another process may have been faster: then its steps count.
+    let found = usize::try_from(version(&tx).map_err(sql)?).unwrap_or(usize::MAX);
+    for (number, step) in migrations.iter().enumerate().skip(found) {
+        tx.execute_batch(step.sql).map_err(sql)?;
+        if number == 0 {
+            tx.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES ('run', ?)",
+                [(now_ms / 1000 - ID_EPOCH_S).max(0)],
+            )
+            .map_err(sql)?;
+        }
+    }
+    tx.pragma_update(None, "user_version", known.max(version(&tx).map_err(sql)?)).map_err(sql)?;
+    tx.commit().map_err(sql)
 }
 
 /// Copies the ledger to `ledger-DATE-before-SUBJECT.db`; one that is there already is kept.

@@ -12,10 +12,13 @@ use crate::task::Definition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Whose loop it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -71,8 +74,6 @@ pub struct LoopFile {
     pub path: PathBuf,
     /// Its stamp from before it was read.
     pub stamp: Stamp,
-    /// SHA-256 of its bytes, in hex; empty when it could not be read.
-    pub hash: String,
     /// What it defines; `None` when it is malformed or unreadable.
     pub definition: Option<Definition>,
     /// What is wrong with it.
@@ -92,7 +93,7 @@ pub struct FolderError {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Discovery {
     /// Malformed files first, then the loops that count; shadowed ones are not among them.
-    pub loops: Vec<LoopFile>,
+    pub loops: Vec<Arc<LoopFile>>,
     /// Folders that could not be listed.
     pub folder_errors: Vec<FolderError>,
     /// Findings about files that are not among `loops`, and clashes of names.
@@ -102,17 +103,33 @@ pub struct Discovery {
 /// What was read before, by path and stamp: unchanged files are not read again.
 #[derive(Debug, Default)]
 pub struct Cache {
-    files: HashMap<PathBuf, Cached>,
+    files: HashSet<ByPath>,
     reads: u64,
     stats: u64,
 }
 
-#[derive(Debug, Clone)]
-struct Cached {
-    stamp: Stamp,
-    hash: String,
-    definition: Option<Definition>,
-    diagnostics: Vec<Diagnostic>,
+/// A file that is known by its path.
+#[derive(Debug)]
+struct ByPath(Arc<LoopFile>);
+
+impl Borrow<Path> for ByPath {
+    fn borrow(&self) -> &Path {
+        &self.0.path
+    }
+}
+
+impl PartialEq for ByPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.path == other.0.path
+    }
+}
+
+impl Eq for ByPath {}
+
+impl Hash for ByPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.path.hash(state);
+    }
 }
 
 impl Cache {
@@ -138,19 +155,20 @@ impl Cache {
 
     /// Looks at one loop file: stat-s it, and reads it only when it changed since the last look.
     /// `None` when it is not there, or is no plain file.
-    pub fn look(&mut self, path: &Path, scope: Scope) -> Option<LoopFile> {
+    pub fn look(&mut self, path: &Path, scope: Scope) -> Option<Arc<LoopFile>> {
         self.stats += 1;
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_file() => metadata,
             Ok(_) => return None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => return Some(unreadable(path, scope, Stamp::default(), &error)),
+            Err(error) => return Some(Arc::new(unreadable(path, scope, Stamp::default(), &error))),
         };
         let stamp = Stamp::of(&metadata);
-        if let Some(known) = self.files.get(path)
+        if let Some(ByPath(known)) = self.files.get(path)
             && known.stamp == stamp
+            && known.scope == scope
         {
-            return Some(known.clone().into_file(path, scope));
+            return Some(Arc::clone(known));
         }
         self.reads += 1;
         // The stamp is older than the bytes: a write in between is seen at the next look.
@@ -160,47 +178,32 @@ impl Cache {
             // Not remembered: permissions change without changing the stamp.
             Err(error) => {
                 self.files.remove(path);
-                return Some(unreadable(path, scope, stamp, &error));
+                return Some(Arc::new(unreadable(path, scope, stamp, &error)));
             }
         };
-        let cached = if bytes.len() as u64 > LARGEST_FILE {
+        let (definition, diagnostics) = if bytes.len() as u64 > LARGEST_FILE {
             let finding = Diagnostic::whole_file(
                 Severity::Error,
                 "file-too-large",
                 "The file is larger than 4 MiB and is not read",
             );
-            Cached { stamp, hash: String::new(), definition: None, diagnostics: vec![finding] }
+            (None, vec![finding])
         } else {
             let parsed = parse(&bytes);
-            Cached {
-                stamp,
-                hash: hash(&bytes),
-                definition: parsed.definition,
-                diagnostics: parsed.diagnostics,
-            }
+            (parsed.definition, parsed.diagnostics)
         };
-        self.files.insert(path.to_owned(), cached.clone());
-        Some(cached.into_file(path, scope))
+        let path = path.to_owned();
+        let file = Arc::new(LoopFile { scope, path, stamp, definition, diagnostics });
+        self.files.replace(ByPath(Arc::clone(&file)));
+        Some(file)
     }
 
     /// Forgets the files of a folder that are no longer there.
     fn keep(&mut self, folders: &HashSet<&Path>, seen: &HashSet<PathBuf>) {
-        self.files.retain(|path, _| {
+        self.files.retain(|ByPath(file)| {
+            let path = &file.path;
             seen.contains(path) || !path.parent().is_some_and(|folder| folders.contains(folder))
         });
-    }
-}
-
-impl Cached {
-    fn into_file(self, path: &Path, scope: Scope) -> LoopFile {
-        LoopFile {
-            scope,
-            path: path.to_owned(),
-            stamp: self.stamp,
-            hash: self.hash,
-            definition: self.definition,
-            diagnostics: self.diagnostics,
-        }
     }
 }
 
@@ -222,14 +225,7 @@ fn unreadable(path: &Path, scope: Scope, stamp: Stamp, error: &io::Error) -> Loo
         format!("The file cannot be read: {error}"),
     )
     .help("give the user that runs Loopkeeper the right to read it");
-    LoopFile {
-        scope,
-        path: path.to_owned(),
-        stamp,
-        hash: String::new(),
-        definition: None,
-        diagnostics: vec![finding],
-    }
+    LoopFile { scope, path: path.to_owned(), stamp, definition: None, diagnostics: vec![finding] }
 }
 
 /// Returns the folders that are searched, in the order of the search. The user's comes first; one
@@ -255,7 +251,7 @@ pub fn folders(project: &Path, home: &Path) -> Vec<(Scope, PathBuf)> {
 pub fn discover(project: &Path, home: &Path, cache: &mut Cache) -> Discovery {
     let folders = folders(project, home);
     let mut found = Discovery::default();
-    let mut valid: Vec<LoopFile> = Vec::new();
+    let mut valid: Vec<Arc<LoopFile>> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
     let mut seen = HashSet::new();
     let mut failed = HashSet::new();

@@ -7,6 +7,7 @@ use super::text::{Lines, quote};
 use super::yaml::entry;
 use crate::task::{Definition, Execution, Schedule};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most bytes of a loop file that are read.
 pub(crate) const LARGEST_FILE: u64 = 4 << 20;
@@ -118,13 +119,13 @@ impl Reader<'_> {
             enabled,
             schedule: Schedule::Cron { cron: cron?, timezone: zone.ok()? },
             execution: Execution {
-                prompt: prompt?,
+                prompt: prompt?.into(),
                 provider_id,
                 model_id,
                 agent,
                 ..Execution::default()
             },
-            policy: policy.ok()?,
+            policy: policy.ok()?.map(Arc::new),
         })
     }
 }

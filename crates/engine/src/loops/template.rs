@@ -150,7 +150,7 @@ fn difference(new: &NewLoop, read: &Definition) -> Option<&'static str> {
         ("model", model == Some(read_model)),
         ("agent", read.execution.agent == optional(&new.agent)),
         ("timezone", read.schedule.timezone() == optional(&new.timezone).as_deref()),
-        ("prompt", read.execution.prompt == js_trim(&new.prompt)),
+        ("prompt", *read.execution.prompt == *js_trim(&new.prompt)),
     ]
     .into_iter()
     .find(|(_, same)| !same)

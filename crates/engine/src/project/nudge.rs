@@ -50,7 +50,7 @@ impl Nudger {
     /// # Errors
     /// When no HTTP client can be made.
     pub fn new(data: &Path, clock: Arc<dyn Clock>) -> Result<Nudger, reqwest::Error> {
-        let client = reqwest::Client::builder()
+        let client = crate::http::client()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(ANSWER)

@@ -26,7 +26,7 @@ pub(super) fn read_task(value: &Value) -> Option<Task> {
 
 fn read_execution(value: &Value) -> Option<Execution> {
     Some(Execution {
-        prompt: text_of(value.get("prompt"))?,
+        prompt: text_of(value.get("prompt"))?.into(),
         provider_id: text_of(value.get("providerID"))?,
         model_id: text_of(value.get("modelID"))?,
         ..optional_execution(value)

@@ -13,6 +13,7 @@ use crate::schedule::Compiled;
 use crate::task::{Definition, Execution, Schedule, Task};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a reconciliation did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,12 +50,12 @@ impl<'a> From<&'a LoopFile> for Source<'a> {
 /// wall time. Doing it again changes nothing.
 pub fn reconcile(
     document: &mut Document,
-    loops: &[LoopFile],
+    loops: &[Arc<LoopFile>],
     unreadable_folders: &[PathBuf],
     machine_zone: &str,
     now_ms: i64,
 ) -> Reconciled {
-    let sources: Vec<Source> = loops.iter().map(Source::from).collect();
+    let sources: Vec<Source> = loops.iter().map(|file| Source::from(&**file)).collect();
     reconcile_sources(document, &sources, unreadable_folders, machine_zone, now_ms)
 }
 
@@ -202,9 +203,18 @@ fn with_zone(schedule: &Schedule, zone: &str) -> Schedule {
 /// Says whether a stored task is already what the loop defines. A prompt that the peer has cut
 /// counts as the same, else the two would rewrite each other's file for ever.
 fn same(old: &Task, new: &Task) -> bool {
-    let Execution { prompt, .. } = &old.execution;
+    let Execution {
+        prompt,
+        provider_id,
+        model_id,
+        variant,
+        agent,
+        goal_enabled,
+        goal_token_budget,
+        permission_auto_accept,
+    } = &old.execution;
     let cut_by_peer = || {
-        let (start, was_cut) = cut(new.execution.prompt.clone(), PROMPT_UNITS);
+        let (start, was_cut) = cut(new.execution.prompt.to_string(), PROMPT_UNITS);
         // The peer cuts in the middle of pairs; such a half reads as U+FFFD.
         was_cut && prompt.trim_end_matches('\u{fffd}').trim_end() == start.trim_end()
     };
@@ -215,8 +225,13 @@ fn same(old: &Task, new: &Task) -> bool {
         && old.enabled == new.enabled
         && old.schedule == new.schedule
         && old.loop_file == new.loop_file
-        && Execution { prompt: String::new(), ..old.execution.clone() }
-            == Execution { prompt: String::new(), ..new.execution.clone() }
+        && *provider_id == new.execution.provider_id
+        && *model_id == new.execution.model_id
+        && *variant == new.execution.variant
+        && *agent == new.execution.agent
+        && *goal_enabled == new.execution.goal_enabled
+        && *goal_token_budget == new.execution.goal_token_budget
+        && *permission_auto_accept == new.execution.permission_auto_accept
 }
 
 /// Returns the deterministic id of a new task, or a variant of it that no task has.

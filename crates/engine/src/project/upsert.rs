@@ -126,7 +126,7 @@ fn execution_of(value: Option<&Value>, notes: &mut Vec<String>) -> Result<Execut
         notes.push(format!("The prompt was cut to {PROMPT_UNITS} characters."));
     }
     Ok(Execution {
-        prompt,
+        prompt: prompt.into(),
         provider_id: required("providerID", "execution.providerID")?,
         model_id: required("modelID", "execution.modelID")?,
         ..optional_execution(value)

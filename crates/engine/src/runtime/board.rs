@@ -7,7 +7,7 @@ use crate::project::registry::Project;
 use crate::schedule::Compiled;
 use crate::task::policy::Policy;
 use crate::task::{Task, TaskKey};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ pub(crate) struct ProjectEntry {
     pub project: Project,
     /// In the order of the shared file.
     pub tasks: Vec<BoardTask>,
-    index: HashMap<String, usize>,
+    /// Where each task stands in `tasks`, in the order of their ids.
+    by_id: Vec<u32>,
     /// What is wrong with its folder or file, and what to do; its tasks keep their last good
     /// definition.
     pub problems: Vec<String>,
@@ -74,7 +75,7 @@ impl ProjectEntry {
         ProjectEntry {
             project,
             tasks: Vec::new(),
-            index: HashMap::new(),
+            by_id: Vec::new(),
             problems: Vec::new(),
             diagnostics: Vec::new(),
             cache: Cache::default(),
@@ -85,17 +86,26 @@ impl ProjectEntry {
     }
 
     pub fn set_tasks(&mut self, tasks: Vec<BoardTask>) {
-        self.index =
-            tasks.iter().enumerate().map(|(at, task)| (task.task.id.clone(), at)).collect();
+        let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        self.by_id = (0..count).collect();
+        self.by_id.sort_by(|a, b| tasks[*a as usize].task.id.cmp(&tasks[*b as usize].task.id));
         self.tasks = tasks;
+        self.tasks.shrink_to_fit();
+    }
+
+    fn place(&self, id: &str) -> Option<usize> {
+        let at = self.by_id.partition_point(|at| self.tasks[*at as usize].task.id.as_str() <= id);
+        // Of two with one id, which no writer of ours makes, the later one counts.
+        let at = *self.by_id.get(at.checked_sub(1)?)? as usize;
+        (self.tasks[at].task.id == id).then_some(at)
     }
 
     pub fn task(&self, id: &str) -> Option<&BoardTask> {
-        self.index.get(id).map(|at| &self.tasks[*at])
+        self.place(id).map(|at| &self.tasks[at])
     }
 
     pub fn task_mut(&mut self, id: &str) -> Option<&mut BoardTask> {
-        self.index.get(id).map(|at| &mut self.tasks[*at])
+        self.place(id).map(|at| &mut self.tasks[at])
     }
 }
 

@@ -17,9 +17,41 @@ const FORGOTTEN_MS: i64 = 35 * 60 * 1000;
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
+/// How long rounds may be left out while everything is at rest (5 min): what a watcher failed to
+/// report is found then.
+const LONGEST_REST_MS: i64 = 5 * 60 * 1000;
+
 impl Runtime {
-    /// Looks after everything once, in the background.
+    /// Says whether a round would find nothing: asked each time, so that an idle process wakes no
+    /// thread for nothing. Never waits.
+    fn is_at_rest(&self) -> bool {
+        let now = self.awake_ms();
+        let last_round = self.last_round.load(Ordering::Relaxed);
+        let last_prune = self.last_prune.load(Ordering::Relaxed);
+        last_round != 0
+            && now - last_round < LONGEST_REST_MS
+            && last_prune != 0
+            && now - last_prune < HOUR_MS
+            && self.last_end.load(Ordering::Relaxed) == 0
+            && lock(&self.active).is_empty()
+            && lock(&self.unwritten).is_empty()
+            && lock(&self.unrecorded).is_empty()
+            && !self.is_anything_shown_as_running()
+            && self.ledger.is_at_rest(self.seen_version.load(Ordering::Relaxed))
+    }
+
+    fn is_anything_shown_as_running(&self) -> bool {
+        lock(&self.board)
+            .tasks()
+            .any(|(_, task)| task.task.state.last_status == Some(LastStatus::Running))
+    }
+
+    /// Looks after everything once, in the background, unless nothing can be in want of it.
     pub(super) fn maintain(self: &Arc<Self>) {
+        if self.is_at_rest() {
+            return;
+        }
+        self.last_round.store(self.awake_ms().max(1), Ordering::Relaxed);
         // A round that a busy ledger holds up is not joined by others.
         self.round.notify_waiters();
         let Ok(turn) = Arc::clone(&self.maintaining).try_lock_owned() else { return };

@@ -82,6 +82,8 @@ pub(crate) struct Runtime {
     nudger: Option<Nudger>,
     /// The ledger's `data_version` that was seen last.
     seen_version: AtomicI64,
+    /// Awake ms of the last round that looked after everything; 0 before the first.
+    pub last_round: AtomicI64,
     /// Awake ms of the last pruning; 0 before the first.
     last_prune: AtomicI64,
     /// Awake ms of the last end of a run here, for ending an idle OpenCode server.
@@ -159,6 +161,7 @@ impl Runtime {
             turns: Mutex::default(),
             nudger,
             seen_version: AtomicI64::new(0),
+            last_round: AtomicI64::new(0),
             last_prune: AtomicI64::new(0),
             last_end: AtomicI64::new(0),
             round: Notify::new(),
@@ -209,7 +212,7 @@ impl Runtime {
     }
 
     /// The same in the background, as part of what [`Runtime::tasks`] waits for.
-    fn go_blocking(self: &Arc<Self>, work: impl FnOnce(&Arc<Runtime>) + Send + 'static) {
+    pub fn go_blocking(self: &Arc<Self>, work: impl FnOnce(&Arc<Runtime>) + Send + 'static) {
         let runtime = Arc::clone(self);
         self.tasks.spawn_blocking(move || {
             runtime.stop_if_cut();

@@ -57,17 +57,11 @@ impl Runtime {
                 self.maintain();
             }
 
-            let sleep = match lock(&self.timers).next() {
-                Some(next) => {
-                    let left = u64::try_from(next - self.clock.now_ms()).unwrap_or(0);
-                    Duration::from_millis(left).min(LONGEST_SLEEP)
-                }
-                None => LONGEST_SLEEP,
-            };
+            let next = lock(&self.timers).next().unwrap_or(i64::MAX);
             tokio::select! {
                 () = self.stopping.cancelled() => return,
                 () = self.bell.notified() => {}
-                () = tokio::time::sleep(sleep) => {}
+                () = self.clock.until(next, LONGEST_SLEEP) => {}
             }
         }
     }

@@ -27,7 +27,7 @@ impl Runtime {
         let url = url_at(url, moment);
         self.go(async move {
             let called = async {
-                let client = reqwest::Client::builder().timeout(LIMIT).build()?;
+                let client = crate::http::client().timeout(LIMIT).build()?;
                 client.get(&url).send().await?.error_for_status()
             };
             if let Err(error) = called.await {

@@ -10,10 +10,10 @@ use crate::project::registry::{Project, Registry};
 use crate::project::{self, Document, Patch, ProjectError, StatePatch};
 use crate::schedule::Compiled;
 use crate::task::policy::Policy;
-use crate::task::{LastStatus, Schedule, Task, TaskKey};
+use crate::task::{Definition, LastStatus, Schedule, Task, TaskKey};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 impl Runtime {
     /// Reads the project lists anew and syncs every project.
@@ -220,7 +220,7 @@ impl Runtime {
         discovery: &Discovery,
         problems: &mut Vec<String>,
     ) -> bool {
-        let files: HashMap<&str, &LoopFile> =
+        let files: HashMap<&str, &Arc<LoopFile>> =
             discovery.loops.iter().filter_map(|file| Some((file.path.to_str()?, file))).collect();
         let tasks: Vec<&Task> =
             document.tasks().iter().filter_map(|entry| entry.task.as_ref()).collect();
@@ -280,7 +280,7 @@ impl Runtime {
     fn draw(
         &self,
         task: &Task,
-        file: Option<&LoopFile>,
+        file: Option<&Arc<LoopFile>>,
         before: Option<&BoardTask>,
         account: Option<&Account>,
         policy: Option<Option<&Policy>>,
@@ -290,14 +290,16 @@ impl Runtime {
             Some(old) => old.compiled.clone(),
             None => Compiled::new(&task.schedule).ok(),
         };
-        let policy = match file.and_then(|file| file.definition.as_ref()) {
-            Some(definition) => definition.policy.clone().unwrap_or_default(),
+        let definition = file.and_then(|file| file.definition.as_ref());
+        let policy = match definition {
+            Some(definition) => definition.policy.clone(),
             // What cannot be read now leaves what held before: no limit falls away by it.
             None if task.loop_file.is_some() || policy.is_none() => {
-                before.map(|old| (*old.policy).clone()).unwrap_or_default()
+                before.map(|old| Arc::clone(&old.policy))
             }
-            None => policy.flatten().cloned().unwrap_or_default(),
+            None => policy.flatten().cloned().map(Arc::new),
         };
+        let policy = policy.unwrap_or_else(no_policy);
         // A changed schedule starts where its account does; an unchanged one goes on.
         let unchanged = same_schedule.filter(|old| old.task.enabled == task.enabled);
         let accounted = account.map(|account| account.accounted_to);
@@ -314,15 +316,10 @@ impl Runtime {
         let cursor = cursor.max(created.unwrap_or(cursor));
         let task = match before {
             Some(old) if *old.task == *task => Arc::clone(&old.task),
-            _ => Arc::new(task.clone()),
-        };
-        let policy = match before {
-            Some(old) if *old.policy == policy => Arc::clone(&old.policy),
-            _ => Arc::<Policy>::new(policy),
+            _ => Arc::new(sharing_prompt(task.clone(), definition)),
         };
         let file = match (before.and_then(|old| old.file.as_ref()), file) {
-            (Some(old), Some(new)) if **old == *new => Some(Arc::clone(old)),
-            (_, Some(new)) => Some(Arc::new(new.clone())),
+            (_, Some(new)) => Some(Arc::clone(new)),
             (old, None) => old.filter(|_| task.loop_file.is_some()).cloned(),
         };
         BoardTask { task, compiled, policy, file, cursor }
@@ -339,6 +336,22 @@ impl Runtime {
             .collect();
         self.ledger.sight(&sightings)
     }
+}
+
+/// Returns the policy of all tasks that ask for nothing; one for all of them.
+fn no_policy() -> Arc<Policy> {
+    static NONE: LazyLock<Arc<Policy>> = LazyLock::new(Arc::default);
+    Arc::clone(&NONE)
+}
+
+/// Lets a task hold the text that its loop file holds already: prompts are most of what is kept.
+fn sharing_prompt(mut task: Task, definition: Option<&Definition>) -> Task {
+    if let Some(prompt) = definition.map(|definition| &definition.execution.prompt)
+        && *prompt == task.execution.prompt
+    {
+        task.execution.prompt = Arc::clone(prompt);
+    }
+    task
 }
 
 /// Switches off `once` tasks that had their slot: the peer leaves them enabled and inert when it was

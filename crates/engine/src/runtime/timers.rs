@@ -2,12 +2,13 @@
 
 use crate::task::TaskKey;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// The armed occurrences, at most one a task. Wall times in ms since 1970.
 #[derive(Debug, Default)]
 pub struct Timers {
-    by_time: BTreeSet<(i64, TaskKey)>,
-    by_task: HashMap<TaskKey, i64>,
+    by_time: BTreeSet<(i64, Arc<TaskKey>)>,
+    by_task: HashMap<Arc<TaskKey>, i64>,
 }
 
 impl Timers {
@@ -16,12 +17,14 @@ impl Timers {
         if self.by_task.get(task).copied() == at {
             return;
         }
-        if let Some(before) = self.by_task.remove(task) {
-            self.by_time.remove(&(before, task.clone()));
-        }
+        let known = self.by_task.remove_entry(task).map(|(key, before)| {
+            self.by_time.remove(&(before, Arc::clone(&key)));
+            key
+        });
         if let Some(at) = at {
-            self.by_task.insert(task.clone(), at);
-            self.by_time.insert((at, task.clone()));
+            let key = known.unwrap_or_else(|| Arc::new(task.clone()));
+            self.by_task.insert(Arc::clone(&key), at);
+            self.by_time.insert((at, key));
         }
     }
 
@@ -31,7 +34,7 @@ impl Timers {
         while self.by_time.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, task)) = self.by_time.pop_first() {
                 self.by_task.remove(&task);
-                due.push(task);
+                due.push(Arc::unwrap_or_clone(task));
             }
         }
         due

@@ -95,7 +95,6 @@ pub struct Compiled(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     schedule: Schedule,
-    cron: Option<Cron>,
     wall: Wall,
     beat: Beat,
     zone: Tz,
@@ -113,7 +112,6 @@ impl Compiled {
     /// Names the field and what to write; expressions that never match are errors too.
     pub fn new(schedule: &Schedule) -> Result<Compiled, ScheduleError> {
         let zone = schedule.timezone().map_or(Ok(Tz::UTC), zone::zone)?;
-        let mut cron = None;
         let mut beat = Beat::Fixed;
         let wall = match schedule {
             Schedule::Cron { cron: text, .. } => {
@@ -123,9 +121,7 @@ impl Compiled {
                     true => Beat::Stepped,
                     false => Beat::Fixed,
                 };
-                let wall = Wall::Recurring(Recurring::cron(&read));
-                cron = Some(read);
-                wall
+                Wall::Recurring(Recurring::cron(&read))
             }
             Schedule::Daily { times, .. } => {
                 Wall::Recurring(Recurring::times(read::times(times)?, cron::EVERY_WEEKDAY))
@@ -138,7 +134,7 @@ impl Compiled {
         };
         let spans = Spans::of(zone);
         let schedule = schedule.clone();
-        Ok(Compiled(Arc::new(Inner { schedule, cron, wall, beat, zone, spans })))
+        Ok(Compiled(Arc::new(Inner { schedule, wall, beat, zone, spans })))
     }
 
     /// Returns the first occurrence after `t_ms` (both in ms since 1970); `None` when none is left.
@@ -158,6 +154,15 @@ impl Compiled {
         t_ms.checked_sub(1).and_then(|before| self.next_after(before)) == Some(t_ms)
     }
 
+    /// Reads the expression again; `None` for other kinds. Its texts would be a fifth of what an
+    /// armed task takes, and only people ask for them.
+    fn cron(&self) -> Option<Cron> {
+        match &self.0.schedule {
+            Schedule::Cron { cron, .. } => Cron::parse(cron).ok(),
+            _ => None,
+        }
+    }
+
     /// Returns the zone in force.
     pub fn zone(&self) -> Tz {
         self.0.zone
@@ -170,19 +175,19 @@ impl Compiled {
 
     /// Says the schedule in words, without its zone: "Every day at 09:00".
     pub fn words(&self) -> String {
-        words::of(&self.0.schedule, self.0.cron.as_ref())
+        words::of(&self.0.schedule, self.cron().as_ref())
     }
 
     /// Says where others (classic cron, the peer) read the schedule differently, and what may
     /// surprise; a sentence each.
     pub fn notes(&self) -> Vec<String> {
-        notes::of(&self.0.schedule, self.0.cron.as_ref())
+        notes::of(&self.0.schedule, self.cron().as_ref())
     }
 
     /// Returns the cron expression to write so that the peer reads it in the same way; `None` when
     /// it may stay as it is.
     pub fn for_peer(&self) -> Option<String> {
-        self.0.cron.as_ref().and_then(Cron::for_peer)
+        self.cron().as_ref().and_then(Cron::for_peer)
     }
 
     /// Says what a clock change did to this occurrence; `None` for nothing, and for an instant that

@@ -4,6 +4,7 @@ pub mod policy;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Names one task among all projects.
 #[derive(
@@ -119,8 +120,8 @@ impl Schedule {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
-    /// The prompt; `/name args` calls a slash command.
-    pub prompt: String,
+    /// The prompt; `/name args` calls a slash command. Shared: a loop and its task hold the same text.
+    pub prompt: Arc<str>,
     /// The part of `model` before the first slash.
     #[serde(rename = "providerID")]
     pub provider_id: String,
@@ -194,5 +195,5 @@ pub struct Definition {
     pub execution: Execution,
     /// What the loop asks for beyond the seed; `None` without a `policy:` mapping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<policy::Policy>,
+    pub policy: Option<Arc<policy::Policy>>,
 }

@@ -132,7 +132,9 @@ impl World {
         // The folder's name holds nothing that would have to be escaped.
         let (url, folder) = (server["url"].as_str().expect("a url"), self.folder.display());
         let url = format!("{url}{path}?directory={folder}");
-        let mut request = reqwest::Client::new()
+        let mut request = loopkeeper_engine::http::client()
+            .build()
+            .expect("a client")
             .request(method, url)
             .basic_auth("opencode", server["password"].as_str());
         if let Some(body) = body {

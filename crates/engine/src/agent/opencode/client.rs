@@ -68,7 +68,7 @@ impl fmt::Debug for Client {
 
 /// Makes the HTTP client that all servers share.
 pub(crate) fn http() -> Result<reqwest::Client, CallError> {
-    reqwest::Client::builder()
+    crate::http::client()
         .pool_max_idle_per_host(0)
         .connect_timeout(HEALTH_LIMIT)
         .no_proxy()
@@ -358,8 +358,7 @@ mod tests {
 
     #[test]
     fn a_client_never_shows_its_password() {
-        let client =
-            Client::new(reqwest::Client::new(), "http://127.0.0.1:1/", "u", Some("secret"));
+        let client = Client::new(http().expect("made"), "http://127.0.0.1:1/", "u", Some("secret"));
         let shown = format!("{client:?}");
         assert!(!shown.contains("secret") && !shown.contains("Basic"), "{shown}");
     }

@@ -93,7 +93,7 @@ pub(crate) async fn take_over(
     let mut follower =
         Follower::new(opencode, client, directory, session.to_owned(), events, journal);
     let objective =
-        job.execution.goal_enabled.unwrap_or(false).then(|| job.execution.prompt.clone());
+        job.execution.goal_enabled.unwrap_or(false).then(|| job.execution.prompt.to_string());
     let end = follower.turn(inbox, None, None, true).await;
     conclude(follower, job, objective, end, None, inbox).await
 }

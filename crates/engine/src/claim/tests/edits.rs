@@ -61,12 +61,12 @@ fn a05_an_edited_loop_runs_at_its_new_time_with_its_new_prompt() {
     it.save(&text("0 10 * * *", true, "v2"));
     let nine = it.claim(NINE);
     let Ok(Claimed::NotTrue { task: Some(now) }) = nine else { panic!("{nine:?}") };
-    assert_eq!(now.execution.prompt, "v2", "the caller arms from what is");
+    assert_eq!(&*now.execution.prompt, "v2", "the caller arms from what is");
     it.nothing_happened();
     let ten = NINE + 3_600_000;
     it.bed.clock.set(ten);
     let claim = won(it.claim(ten));
-    assert_eq!(claim.task.execution.prompt, "v2", "the file decides, not what was armed");
+    assert_eq!(&*claim.task.execution.prompt, "v2", "the file decides, not what was armed");
     assert_eq!(claim.hash, content_hash(&claim.task), "approval is of what runs");
     let mut off = claim.task.clone();
     off.enabled = false;
@@ -98,7 +98,7 @@ fn a_loop_in_mid_edit_runs_its_last_good_definition() {
     let it = Loop::new();
     it.save("---\nname: daily\nschedule: \"0 9 *");
     let claim = won(it.claim(NINE));
-    assert_eq!(claim.task.execution.prompt, "v1");
+    assert_eq!(&*claim.task.execution.prompt, "v1");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_loop_file_decides_over_an_older_definition_in_the_shared_file() {
         task["execution"]["prompt"] = json!("v0");
     });
     let claim = won(it.claim(NINE));
-    assert_eq!(claim.task.execution.prompt, "v1", "nothing older than the file runs");
+    assert_eq!(&*claim.task.execution.prompt, "v1", "nothing older than the file runs");
 }
 
 #[test]

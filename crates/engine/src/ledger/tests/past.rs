@@ -1,4 +1,7 @@
-use super::history::{last_of_all_query, runs_query};
+use super::history::runs_query;
+use super::newest::{BRIEFS, LAST_ENDED, MISSED, OF_TASK_ENDED, run_columns};
+use super::rest::AT_REST;
+use super::run::COLUMNS;
 use super::*;
 
 fn missed(at: i64) -> SlotRow {
@@ -118,7 +121,7 @@ fn runs_are_filtered_and_paged_newest_first() {
     let both = vec![Status::Failed, Status::Succeeded];
     let mixed = RunFilter { status: both, limit: 4, ..RunFilter::default() };
     assert_eq!(list(mixed), [ids[5], ids[4], ids[3], ids[2]], "statuses are merged in order");
-    let all = ledger.last_runs_of_all(2).expect("lists");
+    let all = ledger.briefs_of_all(2).expect("lists");
     let of = |task: &str| all[&key(task)].iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!((of("a"), of("b")), (vec![ids[4], ids[2]], vec![ids[5], ids[3]]), "two of each");
     let stats = ledger.stats_30_days(&key("a")).expect("sums up");
@@ -143,11 +146,29 @@ fn the_plans_seek() {
         });
         text.expect("explains")
     };
-    let all = plan(&last_of_all_query());
-    assert!(all.contains("SCAN marker"), "one step per task:\n{all}");
-    assert!(all.contains("SEARCH run USING INTEGER PRIMARY KEY"), "each run by its id:\n{all}");
-    assert!(all.contains("SEARCH r USING COVERING INDEX run_task"), "from the index's end:\n{all}");
-    assert!(!all.contains("SCAN run") && !all.contains("SCAN r "), "never all runs:\n{all}");
+    let of_all = [
+        (BRIEFS.to_owned(), "run_task"),
+        (format!("SELECT {} {MISSED}", run_columns()), "run_task"),
+        (format!("SELECT {} {LAST_ENDED}", run_columns()), "run_ended"),
+    ];
+    for (sql, index) in of_all {
+        let all = plan(&sql);
+        assert!(all.contains("SCAN marker"), "one step per task:\n{all}");
+        assert!(all.contains("SEARCH run USING"), "runs by id:\n{all}");
+        let seek = |kind: &str| all.contains(&format!("SEARCH r USING {kind}INDEX {index}"));
+        assert!(seek("COVERING ") || seek(""), "from the index's end:\n{all}");
+        assert!(!all.contains("SCAN run") && !all.contains("SCAN r "), "never all runs:\n{all}");
+    }
+    let last = plan(&format!("SELECT {COLUMNS} FROM run {OF_TASK_ENDED}"));
+    assert!(last.contains("SEARCH run USING INDEX run_ended"), "the end of a task:\n{last}");
+    assert!(!last.contains("TEMP B-TREE"), "in the index's order:\n{last}");
+    // These hold only what goes on, so that walking them is short.
+    let short = ["CONSTANT ROW", "marker USING INDEX marker_running", "held_slot"];
+    for line in plan(AT_REST).lines().filter(|line| line.starts_with("SCAN ")) {
+        let known =
+            short.iter().any(|table| line.ends_with(table)) || line.ends_with("run_pending");
+        assert!(known, "nothing that grows is walked: {line}");
+    }
     let project = Some("p".to_owned());
     let filters = [
         (

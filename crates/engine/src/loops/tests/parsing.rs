@@ -9,7 +9,7 @@ fn f01_byte_order_mark_and_carriage_returns_are_tolerated() {
     let parsed = read(&format!("{head}\r\nDo it\r\n"));
     let definition = parsed.definition.expect("the file is good");
     assert_eq!(
-        (definition.name.as_str(), definition.enabled, definition.execution.prompt.as_str()),
+        (definition.name.as_str(), definition.enabled, &*definition.execution.prompt),
         ("a", true, "Do it")
     );
     assert_eq!(parsed.diagnostics, [], "nothing is wrong with it");

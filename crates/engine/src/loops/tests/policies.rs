@@ -19,7 +19,7 @@ fn every_key_is_read() {
     assert_eq!(parsed.diagnostics, [], "all of it is right");
     let minutes = |minutes: u64| Some(Duration::from_secs(minutes * 60));
     assert_eq!(
-        parsed.definition.expect("good").policy.expect("there is one"),
+        *parsed.definition.expect("good").policy.expect("there is one"),
         Policy {
             timeout: minutes(45),
             blocked_timeout: minutes(120),
@@ -65,7 +65,7 @@ fn wrong_values_are_named_and_the_good_rest_stays() {
         assert_eq!((finding.line, finding.severity), (7, Severity::Error), "{line}");
         assert!(finding.help.is_some(), "{line} shows a way out");
         let policy = parsed.definition.expect("the loop stays").policy.expect("the policy stays");
-        assert_eq!(policy, Policy { run_on: vec!["h".into()], ..Policy::default() }, "{line}");
+        assert_eq!(*policy, Policy { run_on: vec!["h".into()], ..Policy::default() }, "{line}");
     }
     let parsed = read(&file("policy: 3\n"));
     assert_eq!(find(&parsed, "policy-not-mapping").line, 5);

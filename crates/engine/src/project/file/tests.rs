@@ -113,7 +113,7 @@ fn a_sync_of_unchanged_loops_writes_nothing() {
     let (_root, folder) = folder();
     let schedule = Schedule::Cron { cron: "0 9 * * *".to_owned(), timezone: None };
     let execution = Execution {
-        prompt: "do".to_owned(),
+        prompt: "do".into(),
         provider_id: "demo".to_owned(),
         model_id: "echo".to_owned(),
         ..Execution::default()

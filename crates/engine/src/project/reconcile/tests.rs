@@ -4,7 +4,7 @@ const NOW: i64 = 1_767_225_600_000;
 
 fn definition(name: &str, cron: &str, zone: Option<&str>) -> Definition {
     let execution = Execution {
-        prompt: "do".to_owned(),
+        prompt: "do".into(),
         provider_id: "demo".to_owned(),
         model_id: "echo".to_owned(),
         ..Execution::default()
@@ -125,10 +125,10 @@ fn what_the_format_does_not_define_is_kept_and_a_missing_agent_means_none() {
 fn a_prompt_that_the_peer_cut_is_not_written_again() {
     let mut document = Document::empty();
     let mut long = definition("A", "0 9 * * *", None);
-    long.execution.prompt = format!("{}😀{}", "x".repeat(19_999), "y".repeat(5_000));
+    long.execution.prompt = format!("{}😀{}", "x".repeat(19_999), "y".repeat(5_000)).into();
     merge(&mut document, &[("/w/a.md", Some(long.clone()))], &[], "UTC");
     let cut = format!("{}\\ud83d", "x".repeat(19_999));
-    let peer = document.to_text().replace(&long.execution.prompt, &cut);
+    let peer = document.to_text().replace(&*long.execution.prompt, &cut);
     let mut document = Document::parse(&peer).expect("JSON");
     merge(&mut document, &[("/w/a.md", Some(long))], &[], "UTC");
     assert!(!document.changed(), "else the two would rewrite each other's file for ever");

@@ -3,9 +3,13 @@
 //! Two clocks with two purposes: *wall time* decides when a slot is due; *awake time* decides how
 //! old a lease is, since neither sleep nor a changed clock may make anyone look dead.
 //! Waiting is tokio's business (`tokio::time::sleep`), so a test that pauses tokio's time pauses
-//! everything.
+//! everything; only the scheduler's long wait for the next slot asks the clock itself.
+
+#[cfg(target_os = "linux")]
+mod alarm;
 
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::time::Duration;
 
 /// Tells wall time and awake time.
@@ -16,6 +20,22 @@ pub trait Clock: Debug + Send + Sync {
     /// Returns the time this machine was awake since boot: it never jumps and stands still in sleep
     /// (CLOCK_MONOTONIC on Linux, CLOCK_UPTIME_RAW on macOS, unbiased interrupt time on Windows).
     fn awake(&self) -> Duration;
+
+    /// Waits until wall time is `at_ms`, but no longer than `longest`; may end before either, such
+    /// as when the clock was set or the machine woke, and never reports `at_ms` early by itself:
+    /// look at the clock again. `i64::MAX` waits for no instant.
+    fn until(&self, at_ms: i64, longest: Duration) -> Wait<'_> {
+        Box::pin(tokio::time::sleep(left(self.now_ms(), at_ms, longest)))
+    }
+}
+
+/// A wait that somebody else drives.
+pub type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Returns how long to wait from `now_ms` for `at_ms`, at most `longest`.
+fn left(now_ms: i64, at_ms: i64, longest: Duration) -> Duration {
+    let left = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
+    Duration::from_millis(left).min(longest)
 }
 
 /// The clocks of the machine.
@@ -34,6 +54,11 @@ impl Clock for SystemClock {
 
     fn awake(&self) -> Duration {
         awake_since_boot()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn until(&self, at_ms: i64, longest: Duration) -> Wait<'_> {
+        Box::pin(alarm::until(self.now_ms(), at_ms, longest))
     }
 }
 
