@@ -1,0 +1,65 @@
+//! What the built program costs, seen from outside: one line of JSON for each figure.
+//!
+//!     cargo bench -p loopkeeper --bench scenarios              all of them, about 20 minutes
+//!     cargo bench -p loopkeeper --bench scenarios -- idle      those whose name is given
+//!
+//! Each figure says what it was measured on (`load`), how often (`n`), and how far the single
+//! values lay apart (`min`, `max`); `goal` is what it should be.
+#![allow(clippy::print_stdout, reason = "figures are what it prints")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and starts programs")]
+
+#[cfg(target_os = "linux")]
+mod claims;
+#[cfg(target_os = "linux")]
+mod events;
+#[cfg(target_os = "linux")]
+mod figure;
+#[cfg(target_os = "linux")]
+mod growth;
+#[cfg(target_os = "linux")]
+mod idle;
+#[cfg(target_os = "linux")]
+mod latency;
+#[cfg(target_os = "linux")]
+mod load;
+#[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
+mod start;
+#[cfg(target_os = "linux")]
+mod stub;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [word, work] = arguments.as_slice()
+        && word == "claim-worker"
+    {
+        claims::worker(work);
+        return;
+    }
+    let all: [(&str, fn()); 7] = [
+        ("start", start::run),
+        ("memory", memory::run),
+        ("idle", idle::run),
+        ("claims", claims::run),
+        ("latency", latency::run),
+        ("events", events::run),
+        ("growth", growth::run),
+    ];
+    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|word| word == name);
+    figure::machine();
+    for (name, scenario) in all {
+        if wanted(name) {
+            scenario();
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("scenarios: these read /proc, which only Linux has");
+}
