@@ -9,7 +9,7 @@ run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
 test: ## Set up, check and run every test
 	@scripts/test.sh
 
-chaos: ## Kill, stop and starve 8 processes over 10,000 slots (up to an hour)
+chaos: ## Kill, stop and starve 8 processes over 10,000 slots, and let one run for long (up to an hour)
 	@scripts/chaos.sh
 
 check: ## Formatting, lints, types, dependency policy, generated files
@@ -21,8 +21,10 @@ mutants: ## Take each guard out of a copy, and see its tests go red
 check-api: ## Ask a running server all that its description allows: no 5xx, nothing undocumented
 	@scripts/setup.sh run && scripts/check-api.sh
 
-bench: ## Run the benchmarks
-	@cargo bench -p loopkeeper-engine
+bench: ## Measure the engine, and the built program from outside (about 40 minutes)
+	@scripts/setup.sh run && npm run --prefix ui build
+	@cargo bench --locked -p loopkeeper-engine --benches
+	@cargo bench --locked -p loopkeeper --bench scenarios
 
 package: ## Build an installer for this system, into target/release/bundle
 	@scripts/package.sh
