@@ -170,16 +170,6 @@ fn pid_exists(_pid: u32) -> bool {
     true
 }
 
-/// Gives memory that is free back to the system, where its allocator keeps it: what reading
-/// thousands of files left behind would stay resident for ever.
-pub fn return_free_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it takes no pointers, and the allocator locks itself.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

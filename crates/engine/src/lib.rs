@@ -1,7 +1,7 @@
 //! Loopkeeper's engine: everything that is true without a window or a socket.
 //!
 //! The modules stand in layers, and a module imports only from what stands before it:
-//! leaves (`clock host http event task settings`) → pure rules (`schedule loops`) → three doors to the
+//! leaves (`clock host http memory event task settings`) → pure rules (`schedule loops`) → three doors to the
 //! outside that do not know each other (`project ledger agent`) → `claim` → `runtime` → `engine`.
 //!
 //! The engine reads no environment, home folder, system clock or terminal: the host passes
@@ -16,6 +16,7 @@ pub mod host;
 pub mod http;
 pub mod ledger;
 pub mod loops;
+pub mod memory;
 pub mod project;
 mod runtime;
 pub mod schedule;

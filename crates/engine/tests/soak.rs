@@ -105,7 +105,7 @@ async fn soak(name: &str, time: Duration, clock: Option<Arc<dyn Clock>>) {
         scene.demo("p", "echo-0", often, "echo");
         engine.overview().await.expect("reads");
         engine.task_summaries(None).await.expect("reads");
-        loopkeeper_engine::host::return_free_memory();
+        loopkeeper_engine::memory::return_unused();
         held.push(Held::now(&data));
     }
     let filter = RunFilter { limit: usize::MAX, ..RunFilter::default() };

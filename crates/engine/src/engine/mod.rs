@@ -28,7 +28,7 @@ pub use testing::Seat;
 pub use types::{EngineError, EngineOptions, Result, Upserted, WaitFor};
 
 use crate::event::{EventBus, EventKind};
-use crate::host::{self, ProcessId};
+use crate::host::ProcessId;
 use crate::ledger::{Ledger, LedgerError};
 use crate::loops::watch::Watcher;
 use crate::project::{Folder, ProjectError};
@@ -142,8 +142,6 @@ impl Engine {
         let runtime = self.runtime();
         self.look_on().await?;
         runtime.start();
-        // What all files were read into is free now; not waited for.
-        runtime.go_blocking(|_| host::return_free_memory());
         Ok(())
     }
 

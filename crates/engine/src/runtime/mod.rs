@@ -212,7 +212,7 @@ impl Runtime {
     }
 
     /// The same in the background, as part of what [`Runtime::tasks`] waits for.
-    pub fn go_blocking(self: &Arc<Self>, work: impl FnOnce(&Arc<Runtime>) + Send + 'static) {
+    fn go_blocking(self: &Arc<Self>, work: impl FnOnce(&Arc<Runtime>) + Send + 'static) {
         let runtime = Arc::clone(self);
         self.tasks.spawn_blocking(move || {
             runtime.stop_if_cut();
