@@ -1,7 +1,7 @@
 import type { Call, Host, Reply } from '../host';
 import type {
   Agents, Answer, ApprovalView, CheckView, Deleted, Finding, LoopFileView, Models, Overview, PauseView, Policy, Preview, ProjectView,
-  Run, RunAnswer, RunStatus, RunView, Schedule, SettingsTree, SettingsView, Task, TaskDetail, TaskSummary, Timeline, Upserted,
+  Run, RunAnswer, RunStatus, RunView, Schedule, SettingsChanges, SettingsView, Task, TaskDetail, TaskSummary, Timeline, Upserted,
 } from './types';
 
 /** An operation that was refused or failed, as the routes tell it: `{error, code, hint?}`. */
@@ -118,7 +118,7 @@ export function createApi(host: Host, answered: (status: number) => void = () =>
     agents: (directory?: string) => send<Agents>('GET', `/api/agents${query({ directory })}`),
     models: (directory?: string) => send<Models>('GET', `/api/models${query({ directory })}`),
     settings: () => send<SettingsView>('GET', '/api/settings'),
-    saveSettings: (changes: SettingsTree) => send<SettingsView>('PATCH', '/api/settings', changes),
+    saveSettings: (changes: SettingsChanges) => send<SettingsView>('PATCH', '/api/settings', changes),
     doctor: () => send<Finding[]>('GET', '/api/doctor'),
     log: (lines = 400) => send<{ path?: string; lines: string[] }>('GET', `/api/log${query({ lines })}`),
     openSample: () => send<ProjectView>('POST', '/api/projects/sample'),

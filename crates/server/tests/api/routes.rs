@@ -256,6 +256,15 @@ async fn whole(walk: &mut Walk) {
     let less = json!({"runs": {"global": 2}});
     let settings = walk.ok("PATCH", "/api/settings", Some(less), 200).await;
     assert_eq!(settings["settings"]["runs"]["global"], 2);
+    let command = json!({"command": {"my.agent": {"argv": ["agent", "{prompt}"], "stdin": false}}});
+    let settings = walk.ok("PATCH", "/api/settings", Some(command), 200).await;
+    let kept = &settings["settings"]["command"]["my.agent"];
+    assert_eq!(kept, &json!({"argv": ["agent", "{prompt}"], "stdin": false}), "{settings}");
+    let agents = walk.ok("GET", "/api/agents", None, 200).await;
+    assert_eq!(agents["commands"][0]["name"], "my.agent", "it can be used at once: {agents}");
+    let gone = json!({"command": {"my.agent": null}});
+    let settings = walk.ok("PATCH", "/api/settings", Some(gone), 200).await;
+    assert_eq!(settings["settings"]["command"], json!({}), "null takes it out");
     walk.ok("GET", "/api/doctor", None, 200).await;
     assert_eq!(walk.ok("GET", "/api/approvals", None, 200).await, json!([]));
     approvals(walk).await;
