@@ -10,7 +10,7 @@ import SquareArrowOutUpRight from '@lucide/svelte/icons/square-arrow-out-up-righ
 import Square from '@lucide/svelte/icons/square';
 import Trash from '@lucide/svelte/icons/trash-2';
 import type { TaskSummary } from '../../api/types';
-import type { MenuItem } from '../../components/Menu.svelte';
+import type { MenuItem } from '../../components/menu';
 import { copyText, deleteTask, duplicateTask, editPlace, resumeTask, runTask, stopRun, turnIntoLoop } from '../../stores/actions';
 import { confirm } from '../../stores/confirm.svelte';
 import { route } from '../../stores/route.svelte';
