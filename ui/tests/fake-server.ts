@@ -22,11 +22,15 @@ export interface FakeOptions {
   many?: number;
   /** Nothing registered at all. */
   empty?: boolean;
+  /** A project, and nothing in it. */
+  bare?: boolean;
   /** Nothing that needs anybody. */
   calm?: boolean;
   now?: number;
+  /** A name as long as names may be, in a project with a long one. */
+  long?: boolean;
 }
-interface Row { summary: TaskSummary; task: Task; policy: Policy; every?: number; clock?: string[]; days?: number[] }
+interface Row { summary: TaskSummary; task: Task; policy: Policy; every?: number; clock?: string[]; days?: number[]; once?: number }
 
 function random(seed: number): () => number {
   let state = seed;
@@ -50,7 +54,7 @@ export class Fake {
   approvals: ApprovalView[] = [];
   settings: Record<string, Record<string, unknown>> = {
     opencode: { url: '', binary: '', ready_timeout: '10s' }, command: { claude: { argv: ['claude', '-p', '--model', '{model}'], stdin: true } } as Record<string, unknown>,
-    runs: { global: 4, per_project: 2, timeout: '45m', blocked_timeout: '12h', start_deadline: '5m', retries: 1, retry_backoff: '1m', catch_up: 'latest', catch_up_window: '24h', overlap: 'skip', pause_after_failures: 5, history: 1000 },
+    runs: { global: 4, per_project: 2, timeout: '45m', blocked_timeout: '12h', start_deadline: '5m', retries: 1, retry_backoff: '1m', catch_up: 'latest', catch_up_window: '1d', overlap: 'skip', pause_after_failures: 5, history: 1000 },
     lease: { heartbeat: '2m', duration: '10m' }, server: { host: '127.0.0.1', port: 4117 }, notify: { failure: true }, approval: { mode: 'risky' }, desktop: { keep_awake: false }, signal: { url: '' },
   };
   /** What was asked, for tests. */
@@ -68,7 +72,8 @@ export class Fake {
   constructor(options: FakeOptions = {}) {
     this.#options = options;
     this.#start = options.now ?? Date.now();
-    if (!options.empty) this.#fill();
+    if (options.bare) this.#project('path_new', 'new-project');
+    else if (!options.empty) this.#fill();
   }
   now(): number {
     return this.#start + (Date.now() - this.#began);
@@ -113,6 +118,7 @@ export class Fake {
   }
   #next(row: Row, after: number, count: number): Upcoming[] {
     const out: Upcoming[] = [];
+    if (row.once !== undefined) return row.once > after ? [{ at: row.once }] : [];
     if (row.every !== undefined) {
       let at = Math.floor(after / row.every) * row.every + row.every;
       while (out.length < count) {
@@ -194,7 +200,8 @@ export class Fake {
     const alpha = this.#project('path_alpha', 'alpha');
     const beta = this.#project('path_beta', 'beta-site', false);
     const infra = this.#project('path_infra', 'infra');
-    this.#add(alpha, 'daily-digest', { clock: ['09:00'], words: 'Every day at 09:00', timezone: 'Europe/Kyiv', foreignZone: true, schedule: { kind: 'cron', cron: '0 9 * * *', timezone: 'Europe/Kyiv' } });
+    // Nine in Kyiv, in winter, where the machine keeps UTC.
+    this.#add(alpha, 'daily-digest', { clock: ['07:00'], words: 'Every day at 09:00', timezone: 'Europe/Kyiv', foreignZone: true, schedule: { kind: 'cron', cron: '0 9 * * *', timezone: 'Europe/Kyiv' } });
     const triage = this.#add(alpha, 'triage-inbox', { every: 15 * MINUTE, words: 'Every 15 minutes', schedule: { kind: 'cron', cron: '*/15 * * * *', timezone: 'UTC' }, history: calm ? 'ssssssssssssss' : 'sssssssmssssss', policy: { timeout: '10m', overlap: 'queue' } });
     this.#open(triage, 'running', 3 * MINUTE + 12_000);
     const audit = this.#add(alpha, 'weekly-audit', { clock: ['07:30'], days: [1], words: 'Mondays at 07:30', history: 'ssssfs', model: 'anthropic/claude-opus-4-5' });
@@ -208,7 +215,7 @@ export class Fake {
     this.#add(infra, 'standup-notes', { clock: ['08:45'], days: [1, 2, 3, 4, 5], words: 'Weekdays at 08:45', history: 'ssssssssss', user: true });
     this.#add(alpha, 'old-report', { enabled: false, words: 'Every day at 12:00', clock: ['12:00'], history: 'ssssssf' });
     const once = this.#add(alpha, 'release-notes-2.0', { words: 'Once, on 3 December at 14:00', history: '', json: true, schedule: { kind: 'once', date: '2026-12-03', time: '14:00', timezone: 'UTC' }, clock: ['14:00'] });
-    once.summary.nextRunAt = now + 2 * DAY + 3 * HOUR;
+    once.once = once.summary.nextRunAt = Math.floor(now / DAY) * DAY + 2 * DAY + 14 * HOUR;
     const queued = this.#add(infra, 'log-anomalies', { every: 30 * MINUTE, words: 'Every 30 minutes', history: 'sssskssssskssss', schedule: { kind: 'cron', cron: '*/30 * * * *', timezone: 'UTC' }, model: 'ollama/qwen3-coder' });
     if (!calm) {
       this.#open(queued, 'queued', 20_000);
@@ -222,6 +229,12 @@ export class Fake {
       links.summary.fileErrors = [{ severity: 'error', code: 'schedule_unquoted', line: 3, column: 11, endLine: 3, endColumn: 20, message: 'The schedule begins with * and is not quoted, so YAML reads it as an alias.', help: 'Quote it.' }];
       this.approvals.push({ projectId: deps.summary.projectId, taskId: deps.summary.id, name: deps.summary.name, ...(deps.summary.loopFile ? { path: deps.summary.loopFile } : {}), hash: 'a41f', why: 'It runs a command agent (claude) on this machine, and its content changed since you approved it.',
         text: this.files.get(deps.summary.loopFile ?? '') ?? '', approvedText: (this.files.get(deps.summary.loopFile ?? '') ?? '').replace('Group by area, name the risky changes first, and keep it under 200 words.', 'Keep it short.') });
+    }
+    if (this.#options.long) {
+      const project = this.#project('path_long', 'a-monorepo-with-a-name-that-nobody-wants-to-type-twice');
+      this.#add(project, 'summarize-every-open-pull-request-of-the-week-for-the-people-who-were-away-then', { clock: ['06:00', '09:00', '12:00', '15:00', '18:00', '21:00'], words: 'Every day at 06:00, 09:00, 12:00, 15:00, 18:00 and 21:00', timezone: 'America/Argentina/Buenos_Aires', foreignZone: true });
+      const asks = this.#add(project, 'asks-for-something-with-a-command-that-does-not-fit-into-one-line-of-any-window', { clock: ['06:00'] });
+      this.#open(asks, 'blocked', 9 * MINUTE, [{ id: 'per_9', kind: 'permission', text: `bash: ${'find . -name "*.orig" -not -path "./node_modules/*" -print0 | xargs -0 rm -f && '.repeat(3)}git status`, askedAt: now - 9 * MINUTE }]);
     }
     const dice = random(99);
     for (let n = 0; n < (this.#options.many ?? 0); n += 1) {
@@ -269,7 +282,7 @@ export class Fake {
   detail(row: Row): TaskDetail {
     const mine = this.runs.filter((run) => run.taskId === row.summary.id && run.finishedAt !== undefined);
     const next = row.summary.enabled ? this.#next(row, this.now(), 5) : [];
-    if (row.summary.name === 'daily-digest' && next[3]) next[3].clockChange = { kind: 'moved', named: '02:30', runs: '03:30' };
+    if (row.summary.name === 'standup-notes' && next[3]) next[3] = { at: next[3].at + HOUR, clockChange: { kind: 'moved', named: '08:45', runs: '09:45' } };
     return {
       summary: row.summary, task: row.task, policy: row.policy, next, notes: row.summary.name === 'triage-inbox' ? ['Classic cron runs this at minutes 0, 15, 30 and 45; so does Loopkeeper, also through a clock change.'] : [],
       effectivePolicy: { timeout: '30m', blocked_timeout: '12h', catch_up: 'skip', catch_up_window: '24h', overlap: 'skip', retries: 0, retry_backoff: '1m', notify: 'failure', ...row.policy },
@@ -358,7 +371,7 @@ export class Fake {
       runs: this.runs.filter((run) => run.taskId === row.summary.id && run.projectId === row.summary.projectId && (run.startedAt ?? run.scheduledFor ?? 0) < to && (run.finishedAt ?? run.scheduledFor ?? this.now()) > from),
       upcoming: row.summary.enabled && row.summary.condition !== 'auto_paused' ? this.#next(row, Math.max(from, this.now()), 200).filter((slot) => slot.at < to) : [], more: false,
     })).filter((lane) => lane.runs.length + lane.upcoming.length > 0);
-    return { from, to, now: this.now(), lanes, pauses: [...(this.paused ? [this.paused] : []), { since: this.#start - 30 * HOUR, until: this.#start - 28 * HOUR }] };
+    return { from, to, now: this.now(), lanes, pauses: this.#options.bare ? [] : [...(this.paused ? [this.paused] : []), { since: this.#start - 30 * HOUR, until: this.#start - 28 * HOUR }] };
   }
   file(path: string): LoopFileView | undefined {
     const text = this.files.get(path);
@@ -600,7 +613,7 @@ export class Fake {
         this.emit('tasks_changed');
         return none;
       }
-      case 'GET agents': return ok({ opencode: { url: 'http://127.0.0.1:4096', own: true, healthy: true, version: '1.18.33', tried: true, binary: '/home/ada/.opencode/bin/opencode' }, commands: [{ name: 'claude', program: 'claude', stdin: true }], agents: [{ name: 'build' }, { name: 'plan' }, { name: 'review' }], slashCommands: [{ name: 'init', description: 'Create AGENTS.md' }, { name: 'review', description: 'Review changes' }] });
+      case 'GET agents': return ok({ opencode: { url: 'http://127.0.0.1:4096', own: true, healthy: true, version: '1.18.33', tried: true, binary: '/home/ada/.opencode/bin/opencode', log: ['INFO service=server listening on http://127.0.0.1:4096'] }, commands: [{ name: 'claude', program: 'claude', stdin: true }], agents: [{ name: 'build' }, { name: 'plan' }, { name: 'review' }], slashCommands: [{ name: 'init', description: 'Create AGENTS.md' }, { name: 'review', description: 'Review changes' }] });
       case 'GET models': {
         const names = ['anthropic/claude-sonnet-4-5', 'anthropic/claude-opus-4-5', 'anthropic/claude-haiku-4-5', 'openai/gpt-5', 'openai/gpt-5-mini', 'google/gemini-3-pro', 'ollama/qwen3-coder', 'demo/echo', 'demo/slow', 'demo/fail', 'demo/ask'];
         const ids = [...new Set(names.map((name) => name.split('/')[0] ?? ''))];
@@ -608,7 +621,7 @@ export class Fake {
       }
       case 'GET settings': return ok({ path: '/home/ada/.config/loopkeeper/settings.toml', settings: this.settings });
       case 'PATCH settings':
-        for (const [section, values] of Object.entries(body)) this.settings[section] = { ...this.settings[section], ...(values as object) };
+        for (const [section, values] of Object.entries(body)) this.settings[section] = Object.fromEntries(Object.entries({ ...this.settings[section], ...(values as object) }).filter(([, value]) => value !== null));
         return ok({ path: '/home/ada/.config/loopkeeper/settings.toml', settings: this.settings });
       case 'GET doctor': return ok([
         { area: 'data folder', severity: 'ok', message: '/home/ada/.config/openchamber, on ext4' }, { area: 'ledger', severity: 'ok', message: '1,204 runs, 3.1 MB, schema 4' },
@@ -682,7 +695,9 @@ export class Fake {
   }
   async close(): Promise<void> {
     this.cut();
-    this.#server?.closeAllConnections();
-    await new Promise<void>((resolve) => (this.#server ? this.#server.close(() => resolve()) : resolve()));
+    const server = this.#server;
+    this.#server = undefined;
+    server?.closeAllConnections();
+    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
   }
 }

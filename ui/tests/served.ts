@@ -76,11 +76,21 @@ export class Served {
   }
 }
 
+/** The document without what differs from load to load. */
+const plain = (html: string): string => html.replaceAll(/ nonce="[^"]*"/g, '');
+
+/** Whether the program was built after the page, so that it serves the page that is tested. */
+export async function servesBuiltPage(base: string): Promise<boolean> {
+  const [served, built] = await Promise.all([fetch(base).then((answer) => answer.text()), readFile(join(dist, 'index.html'), 'utf8')]);
+  return plain(served) === built;
+}
+
 /**
- * Shows the page as it was built last, whatever page the program was built with: the document keeps the program's
- * own headers and nonce, so that its policy is tested with it.
+ * Shows the page as it was built last, also where the program holds an older one: the document keeps the program's own
+ * headers and nonce, so that its policy is tested with it. A program that was built after the page serves it itself.
  */
-export async function showBuiltPage(context: BrowserContext): Promise<void> {
+export async function showBuiltPage(context: BrowserContext, base: string): Promise<void> {
+  if (await servesBuiltPage(base)) return;
   await context.route((url) => !url.pathname.startsWith('/api/') && !url.searchParams.has('code'), async (route) => {
     const { pathname } = new URL(route.request().url());
     if (pathname === '/') {
@@ -92,7 +102,7 @@ export async function showBuiltPage(context: BrowserContext): Promise<void> {
     }
     const types: Record<string, string> = { '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
     const contentType = types[extname(pathname)];
-    if (contentType === undefined) await route.continue();
+    if (contentType === undefined || !existsSync(join(dist, pathname))) await route.continue();
     else await route.fulfill({ path: join(dist, pathname), contentType });
   });
 }

@@ -1,4 +1,5 @@
 import type { Call, Host, Reply } from '../host';
+import { t } from '../text';
 import type {
   Agents, Answer, ApprovalView, CheckView, Deleted, Finding, LoopFileView, Models, Overview, PauseView, Policy, Preview, ProjectView,
   Run, RunAnswer, RunStatus, RunView, Schedule, SettingsChanges, SettingsView, Task, TaskDetail, TaskSummary, Timeline, Upserted,
@@ -44,7 +45,7 @@ export function conflictOf(error: unknown): Conflict | null {
 
 function errorFrom(reply: Reply, what: string): ApiError {
   const body = reply.body as { error?: unknown; code?: unknown; hint?: unknown } | null;
-  const message = typeof body?.error === 'string' ? body.error : `The answer was status ${reply.status}.`;
+  const message = typeof body?.error === 'string' ? body.error : t.error.status(reply.status);
   const code = typeof body?.code === 'string' ? body.code : 'unexpected';
   return new ApiError(message, reply.status, code, typeof body?.hint === 'string' ? body.hint : undefined, reply.body, what);
 }
@@ -68,7 +69,7 @@ export function createApi(host: Host, answered: (status: number) => void = () =>
       reply = await host.call(call);
     } catch (cause) {
       answered(0);
-      throw new ApiError('Loopkeeper does not answer.', 0, 'unreachable', 'It is tried again by itself.', null, `${method} ${path} (${String(cause)})`);
+      throw new ApiError(t.error.unreachable, 0, 'unreachable', t.error.unreachableHint, null, `${method} ${path} (${String(cause)})`);
     }
     answered(reply.status);
     if (reply.status >= 400) throw errorFrom(reply, `${method} ${path}`);
