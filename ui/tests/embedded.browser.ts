@@ -8,14 +8,12 @@ import { Served, servesBuiltPage } from './served';
 /** The page that the program itself holds: nothing between it and the browser. */
 describe('the page inside the program', () => {
   let served: Served;
-  let base: string;
   let context: BrowserContext;
   let closeBrowser: () => Promise<void>;
   beforeAll(async () => {
     served = await Served.make();
     await served.write('kept', 'demo/echo');
     await served.start();
-    base = new URL('/', served.link).href;
     ({ context, close: closeBrowser } = await launch());
   });
   afterAll(async () => {
@@ -24,14 +22,14 @@ describe('the page inside the program', () => {
   });
 
   it('is the one that was built last', async () => {
-    expect(await servesBuiltPage(base), 'build the program after the page: `npm run build`, then `cargo build -p loopkeeper`').toBe(true);
+    expect(await servesBuiltPage(served), 'build the program after the page: `npm run build`, then `cargo build -p loopkeeper`').toBe(true);
   });
   it('is served whole, and what has a hash in its name is kept', async () => {
     const types: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', svg: 'image/svg+xml', html: 'text/html; charset=utf-8' };
     for (const name of await readdir(dist, { recursive: true })) {
       const type = types[name.slice(name.lastIndexOf('.') + 1)];
       if (type === undefined || name === 'index.html') continue;
-      const answer = await fetch(new URL(name, base));
+      const answer = await served.ask(`/${name}`);
       expect(answer.headers.get('content-type'), name).toBe(type);
       expect(answer.headers.get('cache-control')?.includes('immutable') ?? false, name).toBe(name.startsWith('assets/'));
       expect(Buffer.from(await answer.arrayBuffer()).equals(await readFile(join(dist, name))), `${name} byte for byte`).toBe(true);
@@ -39,7 +37,7 @@ describe('the page inside the program', () => {
   });
   it('lets in only what carries the nonce of this load', async () => {
     const load = async (): Promise<{ nonce: string; html: string; policy: string }> => {
-      const answer = await fetch(base);
+      const answer = await served.ask('/');
       const policy = answer.headers.get('content-security-policy') ?? '';
       return { policy, html: await answer.text(), nonce: /'nonce-([^']+)'/.exec(policy)?.[1] ?? '' };
     };

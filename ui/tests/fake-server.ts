@@ -39,6 +39,11 @@ function random(seed: number): () => number {
     return state / 4_294_967_296;
   };
 }
+/** How far a zone's wall time is ahead of the machine's, in ms. */
+function zoneShift(zone: string, at: number): number {
+  const wall = (timeZone?: string): number => Date.parse(`${new Date(at).toLocaleString('en-US', timeZone ? { timeZone } : {})} UTC`);
+  return wall(zone) - wall();
+}
 const etagOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 export class Fake {
@@ -233,7 +238,7 @@ export class Fake {
     if (this.#options.long) {
       const project = this.#project('path_long', 'a-monorepo-with-a-name-that-nobody-wants-to-type-twice');
       this.#add(project, 'summarize-every-open-pull-request-of-the-week-for-the-people-who-were-away-then', { clock: ['06:00', '09:00', '12:00', '15:00', '18:00', '21:00'], words: 'Every day at 06:00, 09:00, 12:00, 15:00, 18:00 and 21:00', timezone: 'America/Argentina/Buenos_Aires', foreignZone: true });
-      const asks = this.#add(project, 'asks-for-something-with-a-command-that-does-not-fit-into-one-line-of-any-window', { clock: ['06:00'] });
+      const asks = this.#add(project, 'asks-for-something-with-a-command-that-does-not-fit-into-one-line-of-any-window', { clock: ['06:00'], words: 'Every day at 06:00' });
       this.#open(asks, 'blocked', 9 * MINUTE, [{ id: 'per_9', kind: 'permission', text: `bash: ${'find . -name "*.orig" -not -path "./node_modules/*" -print0 | xargs -0 rm -f && '.repeat(3)}git status`, askedAt: now - 9 * MINUTE }]);
     }
     const dice = random(99);
@@ -362,7 +367,9 @@ export class Fake {
       words = `${schedule.kind === 'weekly' ? schedule.weekdays.map((day) => ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][day]).join(', ') : 'Every day'} at ${schedule.times.join(', ')}`;
       if (schedule.kind === 'weekly') row.days = schedule.weekdays;
     }
-    return { words, timezone, next: this.#next(row, this.now(), count), notes };
+    // The machine keeps UTC; another zone's wall times lie beside it.
+    const shift = timezone === 'UTC' ? 0 : zoneShift(timezone, this.now());
+    return { words, timezone, next: this.#next(row, this.now() + shift, count).map((slot) => ({ at: slot.at - shift })), notes };
   }
   timeline(from: number, to: number, project?: string): Timeline {
     const rows = this.rows.filter((row) => project === undefined || row.summary.projectId === project);

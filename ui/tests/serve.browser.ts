@@ -28,7 +28,7 @@ describe('the window on a real server', () => {
     served = await Served.make();
     await served.start();
     ({ context, close: closeBrowser } = await launch());
-    await showBuiltPage(context, new URL('/', served.link).href);
+    await showBuiltPage(context, served);
     page = await context.newPage();
     page.on('pageerror', (error) => errors.push(error.message));
     page.on('console', (message) => {

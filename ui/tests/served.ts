@@ -65,6 +65,11 @@ export class Served {
       child.on('exit', (code) => reject(new Error(`loopkeeper ended with ${code}: ${said}`)));
     });
   }
+  /** Asks as a program with the token does. */
+  async ask(path: string, init: RequestInit = {}): Promise<Response> {
+    const token = (await readFile(join(this.root, 'data/loopkeeper/token'), 'utf8')).trim();
+    return fetch(new URL(path, this.link), { ...init, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } });
+  }
   async stop(): Promise<void> {
     const child = this.#child;
     if (child && child.exitCode === null) {
@@ -80,17 +85,17 @@ export class Served {
 const plain = (html: string): string => html.replaceAll(/ nonce="[^"]*"/g, '');
 
 /** Whether the program was built after the page, so that it serves the page that is tested. */
-export async function servesBuiltPage(base: string): Promise<boolean> {
-  const [served, built] = await Promise.all([fetch(base).then((answer) => answer.text()), readFile(join(dist, 'index.html'), 'utf8')]);
-  return plain(served) === built;
+export async function servesBuiltPage(served: Served): Promise<boolean> {
+  const [html, built] = await Promise.all([served.ask('/').then((answer) => answer.text()), readFile(join(dist, 'index.html'), 'utf8')]);
+  return plain(html) === built;
 }
 
 /**
  * Shows the page as it was built last, also where the program holds an older one: the document keeps the program's own
  * headers and nonce, so that its policy is tested with it. A program that was built after the page serves it itself.
  */
-export async function showBuiltPage(context: BrowserContext, base: string): Promise<void> {
-  if (await servesBuiltPage(base)) return;
+export async function showBuiltPage(context: BrowserContext, served: Served): Promise<void> {
+  if (await servesBuiltPage(served)) return;
   await context.route((url) => !url.pathname.startsWith('/api/') && !url.searchParams.has('code'), async (route) => {
     const { pathname } = new URL(route.request().url());
     if (pathname === '/') {

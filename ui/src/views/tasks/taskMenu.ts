@@ -20,10 +20,9 @@ import { t } from '../../text';
 
 /** Asks, naming the file that goes, and deletes. */
 export async function askAndDelete(task: TaskSummary): Promise<boolean> {
-  const shared = task.seenIn > 1 ? ` ${t.tasks.deleteShared(task.seenIn)}` : '';
   const reply = await confirm.ask({
     title: t.tasks.deleteTitle(task.name),
-    text: task.loopFile ? t.tasks.deleteFile + shared : t.tasks.deleteJson,
+    text: task.loopFile ? t.tasks.deleteFile(task.seenIn) : t.tasks.deleteJson,
     ...(task.loopFile ? { detail: task.loopFile } : {}),
     yes: t.common.delete,
     danger: true,
