@@ -53,7 +53,7 @@ export class Fake {
   runs: Run[] = [];
   asks = new Map<number, Ask[]>();
   files = new Map<string, string>();
-  trash = new Map<string, { path: string; text: string; row: Row }>();
+  trash = new Map<string, { path: string; text: string; row: Row; at: number }>();
   dismissed = new Set<string>();
   paused: { since: number; until?: number } | undefined;
   approvals: ApprovalView[] = [];
@@ -478,11 +478,11 @@ export class Fake {
       }
       if (deed === 'DELETE loop-file' && summary.loopFile) {
         const id = randomBytes(4).toString('hex');
-        this.trash.set(id, { path: summary.loopFile, text: this.files.get(summary.loopFile) ?? '', row });
+        this.trash.set(id, { path: summary.loopFile, text: this.files.get(summary.loopFile) ?? '', row, at: this.now() });
         this.files.delete(summary.loopFile);
         this.rows = this.rows.filter((each) => each !== row);
         this.emit('tasks_changed');
-        return ok({ tasks: [], deleted: { trashId: id, path: summary.loopFile } });
+        return ok({ tasks: [], deleted: { trashId: id, path: summary.loopFile, deletedAt: this.now() } });
       }
       if (deed === 'DELETE ') {
         this.rows = this.rows.filter((each) => each !== row);
@@ -560,6 +560,7 @@ export class Fake {
         return ok(run);
       }
       case 'GET loop-file': {
+        if (parts[1] === 'deleted') return ok([...this.trash].map(([trashId, kept]) => ({ trashId, path: kept.path, deletedAt: kept.at })).reverse());
         const file = this.file(query.get('path') ?? '');
         return file ? ok(file) : fail(404, `${query.get('path')} does not exist.`, 'not_found');
       }
@@ -575,6 +576,7 @@ export class Fake {
         if (parts[1] === 'restore') {
           const kept = this.trash.get(String(body['trashId']));
           if (!kept) return fail(404, 'It is not in the trash any more.', 'not_found');
+          this.trash.delete(String(body['trashId']));
           this.files.set(kept.path, kept.text);
           this.rows.push(kept.row);
           this.emit('tasks_changed');

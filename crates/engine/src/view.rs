@@ -184,6 +184,8 @@ pub struct Deleted {
     pub trash_id: String,
     /// Where it was.
     pub path: String,
+    /// When it was deleted; it is kept for 30 days from then on.
+    pub deleted_at: i64,
 }
 
 /// The end of a log.

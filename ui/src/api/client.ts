@@ -94,6 +94,7 @@ export function createApi(host: Host, answered: (status: number) => void = () =>
     toLoop: (project: string, id: string) => send<LoopFileView>('POST', `${task(project, id)}/loop`),
     deleteLoop: (project: string, id: string) => send<{ tasks: Task[]; deleted: Deleted }>('DELETE', `${seed(project, id)}/loop-file`),
     restoreLoop: (trashId: string) => send<LoopFileView>('POST', '/api/loop-file/restore', { trashId }),
+    deletedLoops: () => send<Deleted[]>('GET', '/api/loop-file/deleted'),
     runTask: (project: string, id: string) => send<RunAnswer>('POST', `${task(project, id)}/run`),
 
     runs: (filter: RunQuery) => send<Run[]>('GET', `/api/runs${query({

@@ -436,6 +436,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loop-file/deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the deleted loop files that can be brought back, newest first. */
+        get: operations["listDeletedLoopFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loop-file/restore": {
         parameters: {
             query?: never;
@@ -805,6 +822,11 @@ export interface components {
             trashId: string;
             /** @description Where it was. */
             path: string;
+            /**
+             * Format: int64
+             * @description When it was deleted; it is kept for 30 days from then on.
+             */
+            deletedAt: number;
         };
         /** @description What a manual run came to so far. */
         RunAnswer: {
@@ -3116,6 +3138,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoopFileView"];
+                };
+            };
+            /** @description What went wrong, and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listDeletedLoopFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"][];
                 };
             };
             /** @description What went wrong, and what to do. */

@@ -51,11 +51,7 @@ export function deleteTask(task: TaskSummary): Promise<boolean> {
       const { deleted } = await session.api.deleteLoop(task.projectId, task.id);
       toasts.done(t.tasks.deleted(task.name), t.tasks.deletedHelp, {
         label: t.common.undo,
-        run: () => void attempt(async () => {
-          await session.api.restoreLoop(deleted.trashId);
-          toasts.done(t.tasks.restored(task.name));
-          refresh();
-        }),
+        run: () => void restoreLoop(deleted.trashId, task.name),
       }, true);
     } else {
       const { task: kept, policy } = await session.api.task(task.projectId, task.id);
@@ -70,6 +66,13 @@ export function deleteTask(task: TaskSummary): Promise<boolean> {
         }),
       }, true);
     }
+    refresh();
+  });
+}
+export function restoreLoop(trashId: string, name: string): Promise<boolean> {
+  return attempt(async () => {
+    await session.api.restoreLoop(trashId);
+    toasts.done(t.tasks.restored(name));
     refresh();
   });
 }

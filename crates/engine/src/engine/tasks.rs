@@ -3,7 +3,7 @@
 use super::{Engine, EngineError, Result, Upserted, no_project, no_task};
 use crate::loops::edit::{EditError, toggle_file};
 use crate::loops::template::{NewLoop, create_from_template};
-use crate::loops::trash::{TrashError, delete_to_trash, restore};
+use crate::loops::trash::{self, TrashError, Trashed, delete_to_trash, restore};
 use crate::project::{self, DeleteError, ProjectError, UpsertError};
 use crate::runtime::{Runtime, lock};
 use crate::task::policy::Policy;
@@ -205,12 +205,24 @@ impl Engine {
                 let now = runtime.clock.now_ms();
                 let trashed = delete_to_trash(Path::new(&path), &trash, now)
                     .map_err(|error| unavailable(error.to_string()))?;
-                Ok((persisted(runtime, &id)?, Deleted { trash_id: trashed.id, path }))
+                Ok((persisted(runtime, &id)?, deleted(trashed)))
             })
             .await?;
         self.changed(&TaskKey::new(project, task));
         self.nudge(project);
         Ok(answer)
+    }
+
+    /// Lists the deleted loop files that can be brought back, newest first.
+    ///
+    /// # Errors
+    /// `Internal` only.
+    pub async fn deleted_loop_files(&self) -> Result<Vec<Deleted>> {
+        self.with(|runtime| {
+            let trash = runtime.around.paths.own().join("trash");
+            Ok(trash::list(&trash).into_iter().map(deleted).collect())
+        })
+        .await
     }
 
     /// Brings a deleted loop file back to where it was.
@@ -309,6 +321,11 @@ fn refuse_delete(error: DeleteError) -> EngineError {
         DeleteError::NotFound { .. } => EngineError::NotFound(message),
         _ => invalid(message),
     }
+}
+
+fn deleted(entry: Trashed) -> Deleted {
+    let path = entry.path.display().to_string();
+    Deleted { trash_id: entry.id, path, deleted_at: entry.deleted_at }
 }
 
 fn invalid(message: String) -> EngineError {

@@ -220,7 +220,10 @@ async fn seeds(walk: &mut Walk, json_task: &str) {
     walk.ok("PATCH", &format!("{hello}/loop-file"), Some(on.clone()), 200).await;
     let gone = walk.ok("DELETE", &format!("{hello}/loop-file"), None, 200).await;
     let trash = json!({"trashId": gone["deleted"]["trashId"]});
+    let kept = walk.ok("GET", "/api/loop-file/deleted", None, 200).await;
+    assert_eq!(kept, json!([gone["deleted"]]), "what was deleted can be found again");
     walk.ok("POST", "/api/loop-file/restore", Some(trash.clone()), 201).await;
+    assert_eq!(walk.ok("GET", "/api/loop-file/deleted", None, 200).await, json!([]));
     walk.ok("POST", "/api/loop-file/restore", Some(trash), 404).await;
     walk.ok("DELETE", &format!("{hello}/loop-file"), None, 200).await;
     walk.ok("DELETE", json_task, None, 200).await;
