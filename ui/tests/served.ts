@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { BrowserContext } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { dist } from './browser';
 
 /** The program that is tested: `LOOPKEEPER`, else the debug build; undefined when there is none. */
@@ -79,6 +79,25 @@ export class Served {
     }
     await rm(this.root, { recursive: true, force: true });
   }
+}
+
+/** A page of the window on a served folder whose project is registered; `errors` gathers what reaches the console. */
+export async function openServed(context: BrowserContext, served: Served): Promise<{ page: Page; base: string; errors: string[] }> {
+  await showBuiltPage(context, served);
+  const added = await served.ask('/api/projects', { method: 'POST', body: JSON.stringify({ path: served.project }) });
+  if (!added.ok) throw new Error(await added.text());
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => {
+    // A refused call is one of the things that are tested.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(served.link);
+  const base = new URL('/', served.link).href;
+  await page.goto(base);
+  await page.getByRole('navigation', { name: 'Main' }).waitFor();
+  return { page, base, errors };
 }
 
 /** The document without what differs from load to load. */

@@ -22,6 +22,12 @@ const refresh = (): void => {
 };
 
 export function runTask(task: { projectId: string; id: string; name: string }): Promise<boolean> {
+  // What was refused because nobody looked at it yet is shown to be looked at.
+  if (tasks.get(task.projectId, task.id)?.approvalHash !== undefined) {
+    toasts.note(t.needs.approveFirst(task.name));
+    route.go('tasks', [task.projectId, task.id]);
+    return Promise.resolve(false);
+  }
   return attempt(async () => {
     const answer = await session.api.runTask(task.projectId, task.id);
     if (answer.persistError) toasts.persistError(task.name, answer.persistError, `persist-${answer.runId}`);

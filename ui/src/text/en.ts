@@ -100,7 +100,7 @@ export const t = {
   },
   needs: {
     title: 'Needs you', none: 'Nothing needs you', noneNever: 'Nothing is planned either.',
-    once: 'Allow once', always: 'Always allow', deny: 'Deny', answer: 'Answer', answerPlaceholder: 'Your answer', answered: 'Answered', approve: 'Approve', approved: (name: string): string => `${name} is approved`, stale: 'The file changed meanwhile: look at it again.',
+    once: 'Allow once', always: 'Always allow', deny: 'Deny', answer: 'Answer', answerPlaceholder: 'Your answer', answered: 'Answered', approve: 'Approve', approved: (name: string): string => `${name} is approved`, approveFirst: (name: string): string => `${name} runs once you have approved what it would do.`, stale: 'The file changed meanwhile: look at it again.',
     openRun: 'Open run', runAgain: 'Run again', openFile: 'Open file', resume: 'Resume', showDiff: 'Show what changed', hideDiff: 'Hide', firstTime: 'Never approved here: this is all of it.', alwaysHelp: 'Also for later runs of this session', waiting: (span: string): string => `waiting ${span}`, dismissIt: (text: string): string => `Dismiss: ${text}`, next: (name: string, at: number, when: string, now: number): string => `Next: ${name}, ${when} (${relative(at, now)}).`, added: 'added', removed: 'removed',
   },
   timeline: {
@@ -144,7 +144,7 @@ export const t = {
       removeText: (name: string): string => `Loops with the model ${name}/… no longer find it, and fail until they name another.`,
     },
   },
-  start: { title: 'Loops that run themselves', text: 'Loopkeeper runs AI agents on a schedule. Add a folder that holds .agents/loops, or any project that is to have one.', add: 'Add a project', path: 'Folder', pathPlaceholder: '/home/you/project', sample: 'Open the sample', sampleHelp: 'A folder with four loops of the built-in demo agent: no network, no key.', choose: 'Choose folder…', addTitle: 'Add a project', addHelp: 'The absolute path of a folder on the machine that runs Loopkeeper.' },
+  start: { title: 'Loops that run themselves', text: 'Loopkeeper runs AI agents on a schedule. Add a folder that holds .agents/loops, or any project that is to have one.', add: 'Add a project', path: 'Folder', pathPlaceholder: '/home/you/project', sample: 'Open the sample', sampleHelp: 'A folder with one loop of the built-in demo agent, which runs each minute: no network, no key.', choose: 'Choose folder…', addTitle: 'Add a project', addHelp: 'The absolute path of a folder on the machine that runs Loopkeeper.' },
   locked: { title: 'This page needs a link', text: 'Loopkeeper shows itself only to whoever started it. Run this where it runs, and the page opens:', command: 'loopkeeper open', retry: 'I have opened it' },
   keys: { title: 'Keyboard', down: 'Next row', up: 'Previous row', open: 'Open', toggle: 'Enable or disable', run: 'Run or stop', edit: 'Edit', new: 'New loop', search: 'Search', help: 'This help', close: 'Close', save: 'Save (editor)', messages: 'To the messages at the corner', go: 'Go to: tasks, needs you, timeline, runs, settings' },
 };

@@ -245,7 +245,7 @@ impl Engine {
         self.loop_file(&path.to_string_lossy()).await
     }
 
-    /// Turns a JSON task into a loop file of its project; the task keeps its id and history.
+    /// Turns a JSON task into a loop file of its project; the task keeps its id, history and policy.
     ///
     /// # Errors
     /// `NotFound`; `Invalid` when it is a loop already or its schedule is no cron expression can
@@ -263,7 +263,8 @@ impl Engine {
                     .get(&key.project_id)
                     .map(|entry| crate::loops_folder(&entry.project.path))
                     .ok_or_else(|| no_project(&key.project_id))?;
-                let new = as_loop(&found)?;
+                let policy = lock(&runtime.board).task(&key).map(|task| Arc::clone(&task.policy));
+                let new = as_loop(&found, &policy.unwrap_or_default())?;
                 let path = create_from_template(&folder, &new)
                     .map_err(|error| invalid(error.to_string()))?;
                 runtime.sync(&key.project_id);
@@ -344,7 +345,7 @@ fn new_id() -> String {
 }
 
 /// Says a task as a loop file would.
-fn as_loop(task: &Task) -> Result<NewLoop> {
+fn as_loop(task: &Task, policy: &Policy) -> Result<NewLoop> {
     use crate::task::Schedule;
     let times_as_cron = |times: &[String], days: &str| {
         let parsed: Option<Vec<(u32, u32)>> = times
@@ -385,6 +386,7 @@ fn as_loop(task: &Task) -> Result<NewLoop> {
         model: format!("{}/{}", task.execution.provider_id, task.execution.model_id),
         agent: task.execution.agent.clone(),
         timezone: task.schedule.timezone().map(str::to_owned),
+        policy: policy.clone(),
         prompt: task.execution.prompt.clone(),
     })
 }

@@ -41,7 +41,7 @@ export function taskMenu(task: TaskSummary): MenuItem[] {
   else items.push({ label: t.tasks.run, icon: Play, run: () => void runTask(task) });
   items.push({ label: t.common.edit, icon: Pencil, run: () => editPlace(task) });
   if (task.condition === 'auto_paused') items.push({ label: t.tasks.resume, icon: RotateCcw, run: () => void resumeTask(task) });
-  if (task.approvalHash) items.push({ label: t.tasks.approve, icon: ShieldCheck, run: () => route.go('needs') });
+  if (task.approvalHash) items.push({ label: t.tasks.approve, icon: ShieldCheck, run: () => route.go('tasks', [task.projectId, task.id]) });
   items.push('line', { label: t.tasks.duplicate, icon: Copy, run: () => void duplicateTask(task) });
   if (file) {
     items.push({ label: t.tasks.copyPath, icon: ClipboardCopy, run: () => void copyText(file, t.common.copied) });
