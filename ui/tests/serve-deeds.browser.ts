@@ -171,8 +171,7 @@ describe('deeds on a real server', () => {
     await page.getByText('shorter than three heartbeats').waitFor();
     await page.getByLabel('At once', { exact: true }).fill('2');
     await page.getByLabel('At once', { exact: true }).press('Enter');
-    await toast('Saved').waitFor();
-    expect(await readFile(path, 'utf8')).toBe('# mine\n[runs]\nglobal = 2 # few\n');
+    await expect.poll(() => readFile(path, 'utf8')).toBe('# mine\n[runs]\nglobal = 2 # few\n');
   });
   it('shows runs and a pause on the timeline', async () => {
     await go('#/tasks');

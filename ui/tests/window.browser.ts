@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { dist, grave, launch } from './browser';
+import { dist, launch } from './browser';
 import { Fake, type FakeOptions } from './fake-server';
 
 let context: BrowserContext;
@@ -312,21 +312,4 @@ describe('the whole', () => {
     const took = performance.now() - started;
     console.log(`opening to content: ${took.toFixed(0)} ms`);
   });
-});
-
-describe('nothing grave for axe', () => {
-  const views: [string, string, string | RegExp, FakeOptions?][] = [
-    ['tasks', '#/tasks', 'daily-digest'], ['detail', '#/tasks/path_alpha/loop%3Aproject%3Aweekly-audit', 'Next runs'], ['runs of a task', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates/runs', /Yesterday|Today/], ['editor', editor(digest), 'name:'],
-    ['new loop', '#/new-loop', 'Where'], ['form', '#/task-form/path_beta/task-changelog-draft', '16:00'], ['timeline', '#/timeline', 'daily-digest'], ['runs', '#/runs/3', 'Steps'], ['needs', '#/needs', 'translate-docs'], ['settings', '#/settings', 'Latest start'], ['first start', '#/tasks', 'Open the sample', { empty: true }],
-  ];
-  for (const [name, hash, seen, options] of views) {
-    it(name, async () => {
-      await open(hash, options);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        await page.getByText(seen).first().waitFor();
-        expect(await grave(page), colorScheme).toEqual([]);
-      }
-    });
-  }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { commandChange, commandDraft, commandErrors, commandOf, isDuration, knownCommands } from './fields';
+import { commandChange, commandDraft, commandErrors, commandOf, isDuration, knownCommands, problemOf } from './fields';
 
 describe('a command agent', () => {
   it('is one argument a line, and comes back as it was', () => {
@@ -22,6 +22,10 @@ describe('a command agent', () => {
   it('knows some that are right as they stand', () => {
     for (const { draft } of knownCommands) expect(commandErrors(draft, [])).toEqual({});
   });
+});
+it('says what is wrong without the place in the file', () => {
+  expect(problemOf('/home/you/my files/settings.toml:12: `runs.x` is not a setting; write y')).toBe('`runs.x` is not a setting; write y');
+  expect(problemOf('Loopkeeper does not answer.')).toBe('Loopkeeper does not answer.');
 });
 it('reads durations as the settings write them', () => {
   expect(['30s', '5m', '2h', '1d', '1h 30m', '', 'soon', '5'].map(isDuration)).toEqual([true, true, true, true, true, false, false, false]);

@@ -33,6 +33,9 @@ export const sections: Section[] = [
 
 export const valueOf = (settings: Settings, section: SectionName, key: string): unknown => (settings[section] as Record<string, unknown>)[key];
 
+/** What the engine says of a change, without the place in the file: it stands at the field. */
+export const problemOf = (message: string): string => message.replace(/^\S.*?\.toml(:\d+)*: /, '');
+
 /** `30s 5m 2h 1d`, also `1h 30m`. */
 export const isDuration = (text: string): boolean => /^(\d+\s*(ms|s|sec|m|min|h|hr|d|day|days|w)\s*)+$/.test(text.trim());
 
