@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => closeBrowser());
 
-async function open(hash = '#/tasks', options: FakeOptions = {}): Promise<void> {
+async function open(hash = '#/tasks', options: FakeOptions = {}, before?: (page: Page) => Promise<void>): Promise<void> {
   fake = new Fake({ dist, ...options });
   base = await fake.listen();
   page = await context.newPage();
@@ -26,6 +26,7 @@ async function open(hash = '#/tasks', options: FakeOptions = {}): Promise<void> 
     // A refused call is one of the things that are tested.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
   });
+  await before?.(page);
   await page.goto(`${base}/${hash}`);
 }
 beforeEach(() => {
@@ -290,6 +291,73 @@ describe('the whole', () => {
     await page.locator('.mark').first().click();
     await page.getByText('Steps').waitFor();
     expect(page.url()).toContain('#/runs/');
+  });
+  it('marks on the timeline what never ran, pauses and clock changes', async () => {
+    // In Berlin the clock goes forward on that Sunday.
+    const now = Date.UTC(2027, 2, 28, 12, 18);
+    await open('#/timeline', { now }, async (fresh) => {
+      const session = await context.newCDPSession(fresh);
+      await session.send('Emulation.setTimezoneOverride', { timezoneId: 'Europe/Berlin' });
+      await fresh.clock.install({ time: now });
+    });
+    await page.locator('.change').getByText('Clock change').waitFor();
+    await page.getByRole('group', { name: 'Runs of log-anomalies' }).getByRole('link', { name: /^Skipped/ }).first().waitFor();
+    await page.getByRole('radio', { name: 'Week' }).click();
+    await page.getByRole('group', { name: 'Runs of certificate-expiry' }).getByRole('link', { name: /^Missed \(3 slots\).*asleep/ }).first().waitFor();
+    await page.locator('.pause').getByText('Paused').waitFor();
+    await page.getByRole('button', { name: 'Later' }).click();
+    await page.locator('.change').waitFor({ state: 'detached' });
+    expect(await page.locator('.slot').count(), 'the week to come has coming runs').toBeGreaterThan(5);
+  });
+  it('narrows the lists to a project, on a phone too', async () => {
+    await open('#/tasks', {}, (fresh) => fresh.setViewportSize({ width: 390, height: 780 }));
+    await row('check-links').waitFor();
+    await page.getByRole('button', { name: 'Project: all' }).click();
+    await page.getByRole('menuitem', { name: /^infra/ }).click();
+    await row('check-links').waitFor({ state: 'detached' });
+    await row('log-anomalies').waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('button', { name: 'Project: infra' }).waitFor();
+    await page.getByRole('list', { name: 'Run list' }).getByText('log-anomalies').first().waitFor();
+    expect(await page.getByRole('list', { name: 'Run list' }).getByText('triage-inbox').count()).toBe(0);
+    await page.evaluate(() => localStorage.clear());
+  });
+  it('tells the whole instant of a relative time that is pointed at, in both zones', async () => {
+    await open();
+    await row('daily-digest').locator('time').first().hover();
+    const tip = page.locator('.tip');
+    await tip.waitFor();
+    expect((await tip.textContent())?.split('\n').length, 'the machine’s zone, and the task’s').toBe(2);
+    await page.keyboard.press('Shift');
+    await tip.waitFor({ state: 'hidden' });
+  });
+  it('shows the log, and copies a report without an address that could hold a key', async () => {
+    await open('#/settings');
+    await page.getByLabel('Log', { exact: true }).getByText('daily-digest 09:00 lost').waitFor();
+    fake.settings['signal'] = { url: 'https://ping.example/secret' };
+    await page.reload();
+    await page.getByText('1,204 runs').waitFor();
+    await page.getByRole('button', { name: 'Copy report' }).click();
+    await toast('The report was copied').waitFor();
+    const report = await page.evaluate(() => navigator.clipboard.readText());
+    expect(report).toContain('[warning] watching');
+    expect(report).toContain('"catch_up"');
+    expect(report).not.toContain('secret');
+  });
+  it('asks before a page with unsaved text is closed', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('Summarize what changed', 'Unsaved.');
+    const asked = page.waitForEvent('dialog');
+    const left = page.evaluate(() => { location.href = 'about:blank'; });
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.dismiss();
+    await left;
+    await page.locator('.cm-line', { hasText: 'Unsaved.' }).waitFor();
+    // So that the page can be closed.
+    await page.keyboard.press('Control+s');
+    await toast(/Saved/).waitFor();
   });
   it('keeps settings, and refuses what cannot be', async () => {
     await open('#/settings');
