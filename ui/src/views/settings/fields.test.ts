@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { commandChange, commandDraft, commandErrors, commandOf, isDuration, knownCommands, problemOf } from './fields';
+import type { Settings } from '../../api/types';
+import { commandChange, commandDraft, commandErrors, commandOf, isDuration, knownCommands, problemOf, shareable } from './fields';
 
 describe('a command agent', () => {
   it('is one argument a line, and comes back as it was', () => {
@@ -22,6 +23,13 @@ describe('a command agent', () => {
   it('knows some that are right as they stand', () => {
     for (const { draft } of knownCommands) expect(commandErrors(draft, [])).toEqual({});
   });
+});
+it('shares settings without what could hold a key', () => {
+  const settings = { opencode: { url: 'http://user:secret@host', binary: null, ready_timeout: '10s' }, signal: { url: 'https://ping/secret' }, command: { claude: { argv: ['claude', '--key', 'secret'], stdin: true } }, runs: { global: 4 } } as unknown as Settings;
+  const text = JSON.stringify(shareable(settings));
+  expect(text).not.toContain('secret');
+  expect(text).toContain('"program":"claude"');
+  expect(text).toContain('"global":4');
 });
 it('says what is wrong without the place in the file', () => {
   expect(problemOf('/home/you/my files/settings.toml:12: `runs.x` is not a setting; write y')).toBe('`runs.x` is not a setting; write y');

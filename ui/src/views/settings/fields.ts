@@ -33,6 +33,15 @@ export const sections: Section[] = [
 
 export const valueOf = (settings: Settings, section: SectionName, key: string): unknown => (settings[section] as Record<string, unknown>)[key];
 
+/** The settings without what could hold a key: addresses, and the arguments of commands. */
+export function shareable(settings: Settings): Record<string, unknown> {
+  const said = (url: string | null): string => (url ? '(set)' : '');
+  return {
+    ...settings, opencode: { ...settings.opencode, url: said(settings.opencode.url) }, signal: { url: said(settings.signal.url) },
+    command: Object.fromEntries(Object.entries(settings.command).map(([name, command]) => [name, { program: command.argv[0], stdin: command.stdin }])),
+  };
+}
+
 /** What the engine says of a change, without the place in the file: it stands at the field. */
 export const problemOf = (message: string): string => message.replace(/^\S.*?\.toml(:\d+)*: /, '');
 
