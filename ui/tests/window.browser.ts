@@ -333,7 +333,7 @@ describe('the whole', () => {
   });
   it('shows the log, and copies a report without an address that could hold a key', async () => {
     await open('#/settings');
-    await page.getByLabel('Log', { exact: true }).getByText('daily-digest 09:00 lost').waitFor();
+    await page.getByLabel('OpenCode log', { exact: true }).getByText('daily-digest 09:00 lost').waitFor();
     fake.settings['signal'] = { url: 'https://ping.example/secret' };
     await page.reload();
     await page.getByText('1,204 runs').waitFor();
