@@ -66,6 +66,13 @@ describe('a thousand tasks', () => {
     expect(await list().getByRole('listitem').last().getAttribute('aria-posinset')).toBe('1014');
     expect(await page.locator('*').count(), 'the whole page stays small').toBeLessThan(2500);
   });
+  it('gives the focus to a row that was far out of sight', async () => {
+    const focus = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.closest('[role="listitem"]')?.getAttribute('aria-posinset'));
+    for (const [key, place] of [['End', '1014'], ['k', '1013'], ['Home', '1'], ['j', '2']] as const) {
+      await page.keyboard.press(key);
+      await expect.poll(focus, { message: key }).toBe(place);
+    }
+  });
   it('draws no row again when an event changed nothing', async () => {
     const changed = await watchRows();
     const before = asked('/api/tasks');
