@@ -88,6 +88,22 @@ describe('tasks', () => {
     await row('daily-digest').waitFor();
     expect(fake.files.has(digest)).toBe(true);
   });
+  it('closes what showed a task that is deleted, and says so of one that somebody else deleted', async () => {
+    await open();
+    await row('daily-digest').getByRole('link').click();
+    const detail = page.getByRole('complementary', { name: 'daily-digest' });
+    await detail.getByRole('button', { name: 'Actions for daily-digest' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await detail.waitFor({ state: 'detached' });
+    await row('old-report').getByRole('link').click();
+    await page.getByRole('complementary', { name: 'old-report' }).getByText('Prompt').waitFor();
+    fake.rows = fake.rows.filter((each) => each.summary.name !== 'old-report');
+    fake.emit('tasks_changed');
+    await page.getByText('This task is gone').waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByText('This task is gone').waitFor({ state: 'detached' });
+  });
   it('answers a permission from the list', async () => {
     await open();
     await row('weekly-audit').getByRole('button', { name: 'Allow once' }).click();

@@ -89,7 +89,7 @@ export const t = {
     stats: 'Last 30 days', success: 'succeeded', runsCount: 'runs', cost: 'cost', tokens: 'tokens', expand: 'Show more', shrink: 'Show less',
     timeout: 'Time limit', blocked_timeout: 'Waits for an answer', catch_up: 'Missed slots', catch_up_window: 'Catch-up window', overlap: 'If still running', retries: 'Retries', retry_backoff: 'First wait', notify: 'Notify', run_on: 'Only on', only_in: 'Only in', budget: 'Runs a day', signal: 'Signal', variables: 'Variables', worktree: 'Own worktree',
     catchUp: { skip: 'are noted as missed', latest: 'the newest runs late' }, overlapWords: { skip: 'skip the slot', queue: 'queue it' }, notifyWords: { failure: 'on failure', always: 'always', never: 'never' },
-    autoPaused: 'Paused after failures in a row', autoPausedHelp: 'It starts again when you resume it, after a good run by hand, or when its definition changes.',
+    gone: 'This task is gone', goneHelp: 'It was deleted or moved. Its past runs stay in the history.', autoPaused: 'Paused after failures in a row', autoPausedHelp: 'It starts again when you resume it, after a good run by hand, or when its definition changes.',
   },
   runs: {
     title: 'Runs', search: 'Search runs', filter: 'Status', filters: { all: 'All', ok: 'Succeeded', failed: 'Failed', open: 'Open', not_run: 'Not run' }, list: 'Run list',

@@ -27,7 +27,11 @@ export async function askAndDelete(task: TaskSummary): Promise<boolean> {
     yes: t.common.delete,
     danger: true,
   });
-  return reply === 'yes' && deleteTask(task);
+  if (reply !== 'yes' || !(await deleteTask(task))) return false;
+  // Where the task stood alone there is nothing left to see.
+  const { view, parts, query } = route.place;
+  if ((view === 'tasks' && parts[0] === task.projectId && parts[1] === task.id) || (view === 'editor' && query['path'] === task.loopFile)) route.go('tasks');
+  return true;
 }
 
 /** Everything that can be done with a task, in the order of use. */
