@@ -104,7 +104,9 @@ describe('deeds on a real server', () => {
     await retype(/^schedule:/, 'schedule: "0 9 1 * */2"');
     await preview().getByText('Classic cron wants both').waitFor();
     await retype(/^model:/, 'model: demo/nonsense');
-    await preview().getByText(/not found|cannot be checked/).waitFor();
+    await preview().getByText('not found', { exact: true }).waitFor();
+    await retype(/^model:/, 'model: nobody/knows');
+    await preview().getByText('cannot be checked now').waitFor();
     await page.getByRole('link', { name: 'Runs' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Leave', exact: true }).click();
     await page.getByRole('region', { name: 'Runs' }).waitFor();

@@ -26,10 +26,11 @@ describe('what can run a prompt', () => {
     expect([catalog.hasAgent('build'), catalog.hasAgent('plan')]).toEqual([true, false]);
   });
   it('says that it cannot tell while OpenCode does not answer', async () => {
-    host.answers['GET /api/models'] = () => ({ providers: [], problem: 'OpenCode cannot be reached' });
+    host.answers['GET /api/models'] = () => ({ providers: [{ id: 'demo', name: 'Demo', models: [{ id: 'echo', name: 'Echo', variants: [] }] }], problem: 'OpenCode cannot be reached' });
     host.answers['GET /api/agents'] = () => ({ opencode: {}, agents: [], slashCommands: [], commands: [], problem: 'OpenCode cannot be reached' });
     await settled();
     expect([catalog.hasModel('anthropic/sonnet'), catalog.hasAgent('build')]).toEqual([undefined, undefined]);
+    expect([catalog.hasModel('demo/echo'), catalog.hasModel('demo/nonsense')], 'the demo needs no OpenCode').toEqual([true, false]);
   });
   it('asks anew in another folder, and shows nothing of the one before meanwhile', async () => {
     catalog.need('/b');
