@@ -89,8 +89,8 @@ describe('a thousand tasks', () => {
     expect(await changed(), 'the event before it changed nothing').toEqual([name]);
   });
   it('draws only the rows again whose text a second changes', async () => {
-    // What runs tells its seconds, and what is due or ended within two minutes does.
-    const near = (at: number | undefined): boolean => at !== undefined && Math.abs(at - now) < 120_000;
+    // What runs tells its seconds, and what is due or ended within a minute does.
+    const near = (at: number | undefined): boolean => at !== undefined && Math.abs(at - now) < 60_000;
     const ticking = fake.rows.map((each) => each.summary).filter((each) => each.condition === 'running' || near(each.enabled ? each.nextRunAt : undefined) || near(each.lastRun?.finishedAt)).map((each) => each.name);
     const drawn = await list().getByRole('link').allTextContents();
     const expected = drawn.filter((name) => ticking.includes(name)).sort();
