@@ -249,6 +249,20 @@ describe('what needs somebody', () => {
     await failed.getByRole('button', { name: /Dismiss/ }).click();
     await failed.waitFor({ state: 'detached' });
   });
+  it('is gone through by keyboard, card by card', async () => {
+    await open('#/needs');
+    await page.getByRole('article', { name: 'weekly-audit' }).waitFor();
+    const at = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.closest('article')?.querySelector('h2')?.textContent);
+    await page.keyboard.press('j');
+    expect(await at()).toBe('weekly-audit');
+    await page.keyboard.press('j');
+    expect(await at()).toBe('translate-docs');
+    await page.keyboard.press('k');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('article', { name: 'weekly-audit' }).waitFor({ state: 'detached' });
+  });
   it('keeps a persist error on the screen until it is dismissed', async () => {
     await open();
     await row('triage-inbox').waitFor();
@@ -291,6 +305,16 @@ describe('the whole', () => {
     await page.getByText('The connection to Loopkeeper is lost').waitFor({ state: 'detached', timeout: 20_000 });
     await row('old-report').waitFor({ state: 'detached' });
     errors = errors.filter((error) => !error.includes('ERR_'));
+  });
+  it('says so when a part of the page is no longer there, as after an update', async () => {
+    await open();
+    await row('daily-digest').waitFor();
+    await page.route('**/assets/SettingsView-*.js', (route) => route.fulfill({ status: 404, body: '' }));
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByText('This part of the page could not be loaded').waitFor();
+    await page.unroute('**/assets/SettingsView-*.js');
+    await page.getByRole('button', { name: 'Load the page anew' }).click();
+    await page.getByText('Latest start').waitFor();
   });
   it('starts with nothing: adds a project, or opens the sample', async () => {
     await open('#/tasks', { empty: true });

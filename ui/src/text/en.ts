@@ -66,7 +66,7 @@ export const t = {
     retry: 'Try again', more: 'More', search: 'Search', none: 'None', loading: 'Loading', back: 'Back', add: 'Add', remove: 'Remove', dismiss: 'Dismiss', yes: 'Yes', no: 'No', default: 'default',
     count: plural, clear: 'Clear', show: 'Show', project: 'Project', unsaved: 'Not saved yet', zone: 'Time zone',
   },
-  error: { unreachable: 'Loopkeeper does not answer.', unreachableHint: 'It is tried again by itself.', status: (status: number): string => `The answer was status ${status}.`, title: 'That did not work', load: 'This could not be loaded', field: 'Check the marked fields.', view: 'This view met something unexpected', viewHelp: 'The rest goes on. Copy the details if you report it.' },
+  error: { part: 'This part of the page could not be loaded', partHelp: 'Loopkeeper was renewed meanwhile, or it does not answer. Loading the page anew helps.', anew: 'Load the page anew', unreachable: 'Loopkeeper does not answer.', unreachableHint: 'It is tried again by itself.', status: (status: number): string => `The answer was status ${status}.`, title: 'That did not work', load: 'This could not be loaded', field: 'Check the marked fields.', view: 'This view met something unexpected', viewHelp: 'The rest goes on. Copy the details if you report it.' },
   tasks: {
     title: 'Tasks', search: 'Search tasks', create: 'New', newLoop: 'Loop file', newLoopHelp: 'A markdown file, shared with the project', newTask: 'Task', newTaskHelp: 'Daily, weekly, once or cron, kept in the settings',
     filter: 'Filter', filters: { all: 'All', enabled: 'Enabled', failing: 'Failing', blocked: 'Blocked', review: 'Review' },
