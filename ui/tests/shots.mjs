@@ -25,6 +25,7 @@ const shots = {
   tasks: ['full', '#/tasks'],
   detail: ['full', '#/tasks/path_alpha/loop%3Aproject%3Adaily-digest'],
   'detail-blocked': ['full', '#/tasks/path_alpha/loop%3Aproject%3Aweekly-audit'],
+  'detail-approval': ['full', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates', async (page) => page.getByRole('button', { name: 'Show what changed' }).click()],
   'detail-runs': ['full', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates/runs', async (page) => page.locator('.detail li button').nth(1).click()],
   editor: ['full', `#/editor?path=${encodeURIComponent(alpha)}&project=path_alpha`, async (page) => page.waitForSelector('.cm-content')],
   'editor-broken': ['full', `#/editor?path=${encodeURIComponent('/home/ada/src/infra/.agents/loops/log-anomalies.md')}`, async (page) => {
@@ -74,6 +75,14 @@ const shots = {
   'form-errors': ['full', '#/task-form', async (page) => { await page.getByRole('button', { name: 'Create task' }).click(); await page.getByText('Give it a name.').waitFor(); }],
   'settings-command': ['full', '#/settings', async (page) => { await page.getByRole('button', { name: 'Add command' }).click(); await page.getByRole('button', { name: 'Codex' }).click(); }],
   'settings-end': ['full', '#/settings', async (page) => { await page.getByRole('button', { name: 'Copy report' }).scrollIntoViewIfNeeded(); }],
+  'settings-deleted': ['full', '#/tasks', async (page) => {
+    await page.getByRole('button', { name: 'Actions for old-report' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('old-report was deleted').waitFor();
+    await page.evaluate(() => { location.hash = '#/settings'; });
+    await page.getByRole('button', { name: 'Bring old-report back' }).scrollIntoViewIfNeeded();
+  }],
   'tasks-long': ['long', '#/tasks'],
   'needs-long': ['long', '#/needs'],
   'runs-long': ['long', '#/runs'],
