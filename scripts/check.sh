@@ -44,6 +44,7 @@ made() {
 
 step "lock files" "" lock_files
 step "page" "" npm run --prefix ui build
+step "page size" "^page without" npm run --prefix ui size
 step "generated files" "" generated
 step "formatting" "" cargo fmt --all --check
 step "page types" "" npm run --prefix ui check

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/dist");
+    // Asked for at run time: a build script that cargo kept from another checkout would take that one's page.
+    let dist = told("CARGO_MANIFEST_DIR").join("../../ui/dist");
     println!("cargo:rerun-if-changed={}", dist.display());
     println!("cargo:rerun-if-changed=build.rs");
     let mut files = Vec::new();
@@ -18,11 +19,15 @@ fn main() {
             writeln!(table, "    ({name:?}, include_bytes!({:?})),", file.display().to_string());
     }
     table.push_str("];\n");
-    #[allow(clippy::disallowed_methods, reason = "cargo tells a build script its folder so")]
-    let out = std::env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();
+    let out = told("OUT_DIR");
     if let Err(error) = std::fs::write(out.join("page.rs"), table) {
         println!("cargo:error={}: {error}", out.display());
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "cargo tells a build script its folders so")]
+fn told(name: &str) -> PathBuf {
+    std::env::var_os(name).map(PathBuf::from).unwrap_or_default()
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

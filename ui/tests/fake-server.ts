@@ -22,11 +22,15 @@ export interface FakeOptions {
   many?: number;
   /** Nothing registered at all. */
   empty?: boolean;
+  /** A project, and nothing in it. */
+  bare?: boolean;
   /** Nothing that needs anybody. */
   calm?: boolean;
   now?: number;
+  /** A name as long as names may be, in a project with a long one. */
+  long?: boolean;
 }
-interface Row { summary: TaskSummary; task: Task; policy: Policy; every?: number; clock?: string[]; days?: number[] }
+interface Row { summary: TaskSummary; task: Task; policy: Policy; every?: number; clock?: string[]; days?: number[]; once?: number }
 
 function random(seed: number): () => number {
   let state = seed;
@@ -34,6 +38,11 @@ function random(seed: number): () => number {
     state = (state * 1_664_525 + 1_013_904_223) >>> 0;
     return state / 4_294_967_296;
   };
+}
+/** How far a zone's wall time is ahead of the machine's, in ms. */
+function zoneShift(zone: string, at: number): number {
+  const wall = (timeZone?: string): number => Date.parse(`${new Date(at).toLocaleString('en-US', timeZone ? { timeZone } : {})} UTC`);
+  return wall(zone) - wall();
 }
 const etagOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
@@ -44,13 +53,13 @@ export class Fake {
   runs: Run[] = [];
   asks = new Map<number, Ask[]>();
   files = new Map<string, string>();
-  trash = new Map<string, { path: string; text: string; row: Row }>();
+  trash = new Map<string, { path: string; text: string; row: Row; at: number }>();
   dismissed = new Set<string>();
   paused: { since: number; until?: number } | undefined;
   approvals: ApprovalView[] = [];
   settings: Record<string, Record<string, unknown>> = {
     opencode: { url: '', binary: '', ready_timeout: '10s' }, command: { claude: { argv: ['claude', '-p', '--model', '{model}'], stdin: true } } as Record<string, unknown>,
-    runs: { global: 4, per_project: 2, timeout: '45m', blocked_timeout: '12h', start_deadline: '5m', retries: 1, retry_backoff: '1m', catch_up: 'latest', catch_up_window: '24h', overlap: 'skip', pause_after_failures: 5, history: 1000 },
+    runs: { global: 4, per_project: 2, timeout: '45m', blocked_timeout: '12h', start_deadline: '5m', retries: 1, retry_backoff: '1m', catch_up: 'latest', catch_up_window: '1d', overlap: 'skip', pause_after_failures: 5, history: 1000 },
     lease: { heartbeat: '2m', duration: '10m' }, server: { host: '127.0.0.1', port: 4117 }, notify: { failure: true }, approval: { mode: 'risky' }, desktop: { keep_awake: false }, signal: { url: '' },
   };
   /** What was asked, for tests. */
@@ -68,7 +77,8 @@ export class Fake {
   constructor(options: FakeOptions = {}) {
     this.#options = options;
     this.#start = options.now ?? Date.now();
-    if (!options.empty) this.#fill();
+    if (options.bare) this.#project('path_new', 'new-project');
+    else if (!options.empty) this.#fill();
   }
   now(): number {
     return this.#start + (Date.now() - this.#began);
@@ -113,6 +123,7 @@ export class Fake {
   }
   #next(row: Row, after: number, count: number): Upcoming[] {
     const out: Upcoming[] = [];
+    if (row.once !== undefined) return row.once > after ? [{ at: row.once }] : [];
     if (row.every !== undefined) {
       let at = Math.floor(after / row.every) * row.every + row.every;
       while (out.length < count) {
@@ -194,7 +205,8 @@ export class Fake {
     const alpha = this.#project('path_alpha', 'alpha');
     const beta = this.#project('path_beta', 'beta-site', false);
     const infra = this.#project('path_infra', 'infra');
-    this.#add(alpha, 'daily-digest', { clock: ['09:00'], words: 'Every day at 09:00', timezone: 'Europe/Kyiv', foreignZone: true, schedule: { kind: 'cron', cron: '0 9 * * *', timezone: 'Europe/Kyiv' } });
+    // Nine in Kyiv, in winter, where the machine keeps UTC.
+    this.#add(alpha, 'daily-digest', { clock: ['07:00'], words: 'Every day at 09:00', timezone: 'Europe/Kyiv', foreignZone: true, schedule: { kind: 'cron', cron: '0 9 * * *', timezone: 'Europe/Kyiv' } });
     const triage = this.#add(alpha, 'triage-inbox', { every: 15 * MINUTE, words: 'Every 15 minutes', schedule: { kind: 'cron', cron: '*/15 * * * *', timezone: 'UTC' }, history: calm ? 'ssssssssssssss' : 'sssssssmssssss', policy: { timeout: '10m', overlap: 'queue' } });
     this.#open(triage, 'running', 3 * MINUTE + 12_000);
     const audit = this.#add(alpha, 'weekly-audit', { clock: ['07:30'], days: [1], words: 'Mondays at 07:30', history: 'ssssfs', model: 'anthropic/claude-opus-4-5' });
@@ -208,7 +220,7 @@ export class Fake {
     this.#add(infra, 'standup-notes', { clock: ['08:45'], days: [1, 2, 3, 4, 5], words: 'Weekdays at 08:45', history: 'ssssssssss', user: true });
     this.#add(alpha, 'old-report', { enabled: false, words: 'Every day at 12:00', clock: ['12:00'], history: 'ssssssf' });
     const once = this.#add(alpha, 'release-notes-2.0', { words: 'Once, on 3 December at 14:00', history: '', json: true, schedule: { kind: 'once', date: '2026-12-03', time: '14:00', timezone: 'UTC' }, clock: ['14:00'] });
-    once.summary.nextRunAt = now + 2 * DAY + 3 * HOUR;
+    once.once = once.summary.nextRunAt = Math.floor(now / DAY) * DAY + 2 * DAY + 14 * HOUR;
     const queued = this.#add(infra, 'log-anomalies', { every: 30 * MINUTE, words: 'Every 30 minutes', history: 'sssskssssskssss', schedule: { kind: 'cron', cron: '*/30 * * * *', timezone: 'UTC' }, model: 'ollama/qwen3-coder' });
     if (!calm) {
       this.#open(queued, 'queued', 20_000);
@@ -222,6 +234,12 @@ export class Fake {
       links.summary.fileErrors = [{ severity: 'error', code: 'schedule_unquoted', line: 3, column: 11, endLine: 3, endColumn: 20, message: 'The schedule begins with * and is not quoted, so YAML reads it as an alias.', help: 'Quote it.' }];
       this.approvals.push({ projectId: deps.summary.projectId, taskId: deps.summary.id, name: deps.summary.name, ...(deps.summary.loopFile ? { path: deps.summary.loopFile } : {}), hash: 'a41f', why: 'It runs a command agent (claude) on this machine, and its content changed since you approved it.',
         text: this.files.get(deps.summary.loopFile ?? '') ?? '', approvedText: (this.files.get(deps.summary.loopFile ?? '') ?? '').replace('Group by area, name the risky changes first, and keep it under 200 words.', 'Keep it short.') });
+    }
+    if (this.#options.long) {
+      const project = this.#project('path_long', 'a-monorepo-with-a-name-that-nobody-wants-to-type-twice');
+      this.#add(project, 'summarize-every-open-pull-request-of-the-week-for-the-people-who-were-away-then', { clock: ['06:00', '09:00', '12:00', '15:00', '18:00', '21:00'], words: 'Every day at 06:00, 09:00, 12:00, 15:00, 18:00 and 21:00', timezone: 'America/Argentina/Buenos_Aires', foreignZone: true });
+      const asks = this.#add(project, 'asks-for-something-with-a-command-that-does-not-fit-into-one-line-of-any-window', { clock: ['06:00'], words: 'Every day at 06:00' });
+      this.#open(asks, 'blocked', 9 * MINUTE, [{ id: 'per_9', kind: 'permission', text: `bash: ${'find . -name "*.orig" -not -path "./node_modules/*" -print0 | xargs -0 rm -f && '.repeat(3)}git status`, askedAt: now - 9 * MINUTE }]);
     }
     const dice = random(99);
     for (let n = 0; n < (this.#options.many ?? 0); n += 1) {
@@ -269,7 +287,7 @@ export class Fake {
   detail(row: Row): TaskDetail {
     const mine = this.runs.filter((run) => run.taskId === row.summary.id && run.finishedAt !== undefined);
     const next = row.summary.enabled ? this.#next(row, this.now(), 5) : [];
-    if (row.summary.name === 'daily-digest' && next[3]) next[3].clockChange = { kind: 'moved', named: '02:30', runs: '03:30' };
+    if (row.summary.name === 'standup-notes' && next[3]) next[3] = { at: next[3].at + HOUR, clockChange: { kind: 'moved', named: '08:45', runs: '09:45' } };
     return {
       summary: row.summary, task: row.task, policy: row.policy, next, notes: row.summary.name === 'triage-inbox' ? ['Classic cron runs this at minutes 0, 15, 30 and 45; so does Loopkeeper, also through a clock change.'] : [],
       effectivePolicy: { timeout: '30m', blocked_timeout: '12h', catch_up: 'skip', catch_up_window: '24h', overlap: 'skip', retries: 0, retry_backoff: '1m', notify: 'failure', ...row.policy },
@@ -349,7 +367,9 @@ export class Fake {
       words = `${schedule.kind === 'weekly' ? schedule.weekdays.map((day) => ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][day]).join(', ') : 'Every day'} at ${schedule.times.join(', ')}`;
       if (schedule.kind === 'weekly') row.days = schedule.weekdays;
     }
-    return { words, timezone, next: this.#next(row, this.now(), count), notes };
+    // The machine keeps UTC; another zone's wall times lie beside it.
+    const shift = timezone === 'UTC' ? 0 : zoneShift(timezone, this.now());
+    return { words, timezone, next: this.#next(row, this.now() + shift, count).map((slot) => ({ at: slot.at - shift })), notes };
   }
   timeline(from: number, to: number, project?: string): Timeline {
     const rows = this.rows.filter((row) => project === undefined || row.summary.projectId === project);
@@ -358,7 +378,7 @@ export class Fake {
       runs: this.runs.filter((run) => run.taskId === row.summary.id && run.projectId === row.summary.projectId && (run.startedAt ?? run.scheduledFor ?? 0) < to && (run.finishedAt ?? run.scheduledFor ?? this.now()) > from),
       upcoming: row.summary.enabled && row.summary.condition !== 'auto_paused' ? this.#next(row, Math.max(from, this.now()), 200).filter((slot) => slot.at < to) : [], more: false,
     })).filter((lane) => lane.runs.length + lane.upcoming.length > 0);
-    return { from, to, now: this.now(), lanes, pauses: [...(this.paused ? [this.paused] : []), { since: this.#start - 30 * HOUR, until: this.#start - 28 * HOUR }] };
+    return { from, to, now: this.now(), lanes, pauses: this.#options.bare ? [] : [...(this.paused ? [this.paused] : []), { since: this.#start - 30 * HOUR, until: this.#start - 28 * HOUR }] };
   }
   file(path: string): LoopFileView | undefined {
     const text = this.files.get(path);
@@ -458,11 +478,11 @@ export class Fake {
       }
       if (deed === 'DELETE loop-file' && summary.loopFile) {
         const id = randomBytes(4).toString('hex');
-        this.trash.set(id, { path: summary.loopFile, text: this.files.get(summary.loopFile) ?? '', row });
+        this.trash.set(id, { path: summary.loopFile, text: this.files.get(summary.loopFile) ?? '', row, at: this.now() });
         this.files.delete(summary.loopFile);
         this.rows = this.rows.filter((each) => each !== row);
         this.emit('tasks_changed');
-        return ok({ tasks: [], deleted: { trashId: id, path: summary.loopFile } });
+        return ok({ tasks: [], deleted: { trashId: id, path: summary.loopFile, deletedAt: this.now() } });
       }
       if (deed === 'DELETE ') {
         this.rows = this.rows.filter((each) => each !== row);
@@ -540,6 +560,7 @@ export class Fake {
         return ok(run);
       }
       case 'GET loop-file': {
+        if (parts[1] === 'deleted') return ok([...this.trash].map(([trashId, kept]) => ({ trashId, path: kept.path, deletedAt: kept.at })).reverse());
         const file = this.file(query.get('path') ?? '');
         return file ? ok(file) : fail(404, `${query.get('path')} does not exist.`, 'not_found');
       }
@@ -555,6 +576,7 @@ export class Fake {
         if (parts[1] === 'restore') {
           const kept = this.trash.get(String(body['trashId']));
           if (!kept) return fail(404, 'It is not in the trash any more.', 'not_found');
+          this.trash.delete(String(body['trashId']));
           this.files.set(kept.path, kept.text);
           this.rows.push(kept.row);
           this.emit('tasks_changed');
@@ -600,7 +622,7 @@ export class Fake {
         this.emit('tasks_changed');
         return none;
       }
-      case 'GET agents': return ok({ opencode: { url: 'http://127.0.0.1:4096', own: true, healthy: true, version: '1.18.33', tried: true, binary: '/home/ada/.opencode/bin/opencode' }, commands: [{ name: 'claude', program: 'claude', stdin: true }], agents: [{ name: 'build' }, { name: 'plan' }, { name: 'review' }], slashCommands: [{ name: 'init', description: 'Create AGENTS.md' }, { name: 'review', description: 'Review changes' }] });
+      case 'GET agents': return ok({ opencode: { url: 'http://127.0.0.1:4096', own: true, healthy: true, version: '1.18.33', tried: true, binary: '/home/ada/.opencode/bin/opencode', log: ['INFO service=server listening on http://127.0.0.1:4096'] }, commands: [{ name: 'claude', program: 'claude', stdin: true }], agents: [{ name: 'build' }, { name: 'plan' }, { name: 'review' }], slashCommands: [{ name: 'init', description: 'Create AGENTS.md' }, { name: 'review', description: 'Review changes' }] });
       case 'GET models': {
         const names = ['anthropic/claude-sonnet-4-5', 'anthropic/claude-opus-4-5', 'anthropic/claude-haiku-4-5', 'openai/gpt-5', 'openai/gpt-5-mini', 'google/gemini-3-pro', 'ollama/qwen3-coder', 'demo/echo', 'demo/slow', 'demo/fail', 'demo/ask'];
         const ids = [...new Set(names.map((name) => name.split('/')[0] ?? ''))];
@@ -608,7 +630,7 @@ export class Fake {
       }
       case 'GET settings': return ok({ path: '/home/ada/.config/loopkeeper/settings.toml', settings: this.settings });
       case 'PATCH settings':
-        for (const [section, values] of Object.entries(body)) this.settings[section] = { ...this.settings[section], ...(values as object) };
+        for (const [section, values] of Object.entries(body)) this.settings[section] = Object.fromEntries(Object.entries({ ...this.settings[section], ...(values as object) }).filter(([, value]) => value !== null));
         return ok({ path: '/home/ada/.config/loopkeeper/settings.toml', settings: this.settings });
       case 'GET doctor': return ok([
         { area: 'data folder', severity: 'ok', message: '/home/ada/.config/openchamber, on ext4' }, { area: 'ledger', severity: 'ok', message: '1,204 runs, 3.1 MB, schema 4' },
@@ -682,7 +704,9 @@ export class Fake {
   }
   async close(): Promise<void> {
     this.cut();
-    this.#server?.closeAllConnections();
-    await new Promise<void>((resolve) => (this.#server ? this.#server.close(() => resolve()) : resolve()));
+    const server = this.#server;
+    this.#server = undefined;
+    server?.closeAllConnections();
+    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
   }
 }

@@ -28,7 +28,7 @@ describe('the window on a real server', () => {
     served = await Served.make();
     await served.start();
     ({ context, close: closeBrowser } = await launch());
-    await showBuiltPage(context);
+    await showBuiltPage(context, served);
     page = await context.newPage();
     page.on('pageerror', (error) => errors.push(error.message));
     page.on('console', (message) => {
@@ -46,7 +46,7 @@ describe('the window on a real server', () => {
   });
   it('starts with nothing, and takes a project', async () => {
     await page.goto(served.link);
-    // The way on from the link is not intercepted, so the built page is asked for once more.
+    // Where the program holds an older page, the way on from the link shows that one: the built page is asked for.
     await page.goto(new URL('/', served.link).href);
     await page.getByRole('button', { name: 'Add a project' }).click();
     await page.getByLabel('Folder').fill(served.project);

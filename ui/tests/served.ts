@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { BrowserContext } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { dist } from './browser';
 
 /** The program that is tested: `LOOPKEEPER`, else the debug build; undefined when there is none. */
@@ -65,6 +65,11 @@ export class Served {
       child.on('exit', (code) => reject(new Error(`loopkeeper ended with ${code}: ${said}`)));
     });
   }
+  /** Asks as a program with the token does. */
+  async ask(path: string, init: RequestInit = {}): Promise<Response> {
+    const token = (await readFile(join(this.root, 'data/loopkeeper/token'), 'utf8')).trim();
+    return fetch(new URL(path, this.link), { ...init, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } });
+  }
   async stop(): Promise<void> {
     const child = this.#child;
     if (child && child.exitCode === null) {
@@ -76,11 +81,40 @@ export class Served {
   }
 }
 
+/** A page of the window on a served folder whose project is registered; `errors` gathers what reaches the console. */
+export async function openServed(context: BrowserContext, served: Served): Promise<{ page: Page; base: string; errors: string[] }> {
+  await showBuiltPage(context, served);
+  const added = await served.ask('/api/projects', { method: 'POST', body: JSON.stringify({ path: served.project }) });
+  if (!added.ok) throw new Error(await added.text());
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => {
+    // A refused call is one of the things that are tested.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(served.link);
+  const base = new URL('/', served.link).href;
+  await page.goto(base);
+  await page.getByRole('navigation', { name: 'Main' }).waitFor();
+  return { page, base, errors };
+}
+
+/** The document without what differs from load to load. */
+const plain = (html: string): string => html.replaceAll(/ nonce="[^"]*"/g, '');
+
+/** Whether the program was built after the page, so that it serves the page that is tested. */
+export async function servesBuiltPage(served: Served): Promise<boolean> {
+  const [html, built] = await Promise.all([served.ask('/').then((answer) => answer.text()), readFile(join(dist, 'index.html'), 'utf8')]);
+  return plain(html) === built;
+}
+
 /**
- * Shows the page as it was built last, whatever page the program was built with: the document keeps the program's
- * own headers and nonce, so that its policy is tested with it.
+ * Shows the page as it was built last, also where the program holds an older one: the document keeps the program's own
+ * headers and nonce, so that its policy is tested with it. A program that was built after the page serves it itself.
  */
-export async function showBuiltPage(context: BrowserContext): Promise<void> {
+export async function showBuiltPage(context: BrowserContext, served: Served): Promise<void> {
+  if (await servesBuiltPage(served)) return;
   await context.route((url) => !url.pathname.startsWith('/api/') && !url.searchParams.has('code'), async (route) => {
     const { pathname } = new URL(route.request().url());
     if (pathname === '/') {
@@ -92,7 +126,7 @@ export async function showBuiltPage(context: BrowserContext): Promise<void> {
     }
     const types: Record<string, string> = { '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
     const contentType = types[extname(pathname)];
-    if (contentType === undefined) await route.continue();
+    if (contentType === undefined || !existsSync(join(dist, pathname))) await route.continue();
     else await route.fulfill({ path: join(dist, pathname), contentType });
   });
 }

@@ -18,15 +18,14 @@ const browser = await chromium.launchPersistentContext(profile, {
 // Half past nine on a Tuesday: enough behind, enough to come.
 const today = new Date();
 const now = new Date(today.getFullYear(), today.getMonth(), today.getDate(), 10, 18, 30).getTime();
-const full = new module.Fake({ dist, now });
-const calm = new module.Fake({ dist, now, calm: true });
-const empty = new module.Fake({ dist, now, empty: true });
-const urls = { full: await full.listen(), calm: await calm.listen(), empty: await empty.listen() };
+// Each picture has a server of its own: what one does is not seen in the next.
+const kinds = { full: {}, calm: { calm: true }, empty: { empty: true }, long: { long: true }, many: { many: 1000 }, bare: { bare: true } };
 const alpha = '/home/ada/src/alpha/.agents/loops/daily-digest.md';
 const shots = {
   tasks: ['full', '#/tasks'],
   detail: ['full', '#/tasks/path_alpha/loop%3Aproject%3Adaily-digest'],
   'detail-blocked': ['full', '#/tasks/path_alpha/loop%3Aproject%3Aweekly-audit'],
+  'detail-approval': ['full', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates', async (page) => page.getByRole('button', { name: 'Show what changed' }).click()],
   'detail-runs': ['full', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates/runs', async (page) => page.locator('.detail li button').nth(1).click()],
   editor: ['full', `#/editor?path=${encodeURIComponent(alpha)}&project=path_alpha`, async (page) => page.waitForSelector('.cm-content')],
   'editor-broken': ['full', `#/editor?path=${encodeURIComponent('/home/ada/src/infra/.agents/loops/log-anomalies.md')}`, async (page) => {
@@ -52,58 +51,97 @@ const shots = {
   'needs-empty': ['calm', '#/needs'],
   settings: ['full', '#/settings'],
   start: ['empty', '#/tasks'],
-  conflict: ['full', `#/editor?path=${encodeURIComponent(alpha)}&project=path_alpha`, async (page) => {
+  conflict: ['full', `#/editor?path=${encodeURIComponent(alpha)}&project=path_alpha`, async (page, fake) => {
     await page.waitForSelector('.cm-content');
     await page.locator('.cm-line', { hasText: 'Summarize' }).click();
     await page.keyboard.press('End');
     await page.keyboard.type(' Name the authors.');
-    full.write(alpha, full.files.get(alpha).replace('under 200 words', 'under 120 words, in English'));
+    fake.write(alpha, fake.files.get(alpha).replace('under 200 words', 'under 120 words, in English'));
     await page.getByText('while you were editing').waitFor();
     await page.keyboard.press('Control+s');
     await page.waitForSelector('.cm-merge-b');
   }],
   menu: ['full', '#/tasks', async (page) => { await page.getByRole('button', { name: 'Actions for triage-inbox' }).click(); }],
   'delete-dialog': ['full', '#/tasks', async (page) => { await page.getByRole('button', { name: 'Actions for standup-notes' }).click(); await page.getByRole('menuitem', { name: 'Delete' }).click(); }],
-  toasts: ['full', '#/tasks', async (page) => {
-    await page.getByRole('button', { name: 'Run check-links now' }).click();
-    const run = full.runs.findLast((each) => each.taskName === 'check-links');
-    full.finish(run, 'succeeded', { persistError: 'The project file is locked by another program (pid 4211).' });
-    await page.waitForTimeout(900);
+  toasts: ['full', '#/tasks', async (page, fake) => {
+    await page.getByRole('button', { name: 'Actions for check-links' }).click();
+    await page.getByRole('menuitem', { name: 'Run now' }).click();
+    await page.getByText('check-links started').waitFor();
+    const run = fake.runs.findLast((each) => each.taskName === 'check-links');
+    fake.finish(run, 'succeeded', { persistError: 'The project file is locked by another program (pid 4211).' });
+    await page.getByText('its end could not be written').waitFor();
+  }],
+  'form-policy': ['full', '#/task-form/path_beta/task-changelog-draft', async (page) => { await page.getByText('More', { exact: true }).click(); await page.getByText('Own worktree').scrollIntoViewIfNeeded(); }],
+  'form-errors': ['full', '#/task-form', async (page) => { await page.getByRole('button', { name: 'Create task' }).click(); await page.getByText('Give it a name.').waitFor(); }],
+  'settings-command': ['full', '#/settings', async (page) => { await page.getByRole('button', { name: 'Add command' }).click(); await page.getByRole('button', { name: 'Codex' }).click(); }],
+  'settings-end': ['full', '#/settings', async (page) => { await page.getByRole('button', { name: 'Copy report' }).scrollIntoViewIfNeeded(); }],
+  'settings-deleted': ['full', '#/tasks', async (page) => {
+    await page.getByRole('button', { name: 'Actions for old-report' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('old-report was deleted').waitFor();
+    await page.evaluate(() => { location.hash = '#/settings'; });
+    await page.getByRole('button', { name: 'Bring old-report back' }).scrollIntoViewIfNeeded();
+  }],
+  'tasks-long': ['long', '#/tasks'],
+  'needs-long': ['long', '#/needs'],
+  'runs-long': ['long', '#/runs'],
+  'detail-long': ['long', '#/tasks', async (page) => { await page.getByRole('link', { name: /^summarize-every/ }).click(); await page.getByText('Last 30 days').waitFor(); }],
+  'tasks-many': ['many', '#/tasks'],
+  'timeline-many': ['many', '#/timeline'],
+  'tasks-bare': ['bare', '#/tasks'],
+  'runs-bare': ['bare', '#/runs'],
+  'timeline-bare': ['bare', '#/timeline'],
+  lost: ['full', '#/tasks', async (page, fake) => { await fake.close(); await page.getByText('The connection to Loopkeeper is lost').waitFor(); }],
+  leave: ['full', `#/editor?path=${encodeURIComponent(alpha)}&project=path_alpha`, async (page) => {
+    await page.waitForSelector('.cm-content');
+    await page.locator('.cm-line', { hasText: 'Summarize' }).click();
+    await page.keyboard.type('x');
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('dialog').waitFor();
   }],
   combo: ['full', '#/task-form/path_beta/task-changelog-draft', async (page) => { await page.getByLabel('Model').click(); await page.keyboard.press('ArrowDown'); }],
   keys: ['full', '#/tasks', async (page) => { await page.keyboard.press('?'); }],
   paused: ['full', '#/timeline', async (page) => { await page.getByRole('button', { name: 'Pause everything' }).click(); await page.getByRole('menuitem', { name: 'For 1 hour' }).click(); await page.waitForTimeout(400); await page.getByRole('button', { name: 'Resume' }).first().waitFor(); }],
 };
+// Only where the side bar has no room for the projects.
+const narrowOnly = { picker: ['full', '#/tasks', async (page) => { await page.getByRole('button', { name: 'Project: all' }).click(); }] };
 const sizes = { wide: { width: 1280, height: 820 }, narrow: { width: 390, height: 780 }, large: { width: 1720, height: 1000 } };
-for (const [name, [server, hash, act]] of Object.entries(shots)) {
+const reports = new Set();
+for (const [name, [kind, hash, act]] of [...Object.entries(shots), ...Object.entries(narrowOnly)]) {
   if (only.length > 0 && !only.includes(name)) continue;
   for (const scheme of ['light', 'dark']) {
-    for (const size of ['wide', 'narrow', ...(process.env.LARGE ? ['large'] : [])]) {
+    for (const size of name in narrowOnly ? ['narrow'] : ['wide', 'narrow', ...(process.env.LARGE ? ['large'] : [])]) {
+      const fake = new module.Fake({ dist, now, ...kinds[kind] });
+      const url = await fake.listen();
       const page = await browser.newPage();
-      page.setDefaultTimeout(4000);
+      page.setDefaultTimeout(8000);
       page.on('pageerror', (error) => console.error(name, 'pageerror', error.message));
-      page.on('console', (message) => { if (message.type() === 'error') console.error(name, message.text()); });
+      // A refused save and a server that is gone are what some of the pictures show.
+      page.on('console', (message) => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) console.error(name, message.text()); });
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
       await page.setViewportSize(sizes[size]);
       await page.clock.setFixedTime(now);
-      await page.goto(urls[server] + '/' + hash);
-      await page.evaluate(() => localStorage.clear());
+      await page.addInitScript(() => localStorage.clear());
+      await page.goto(`${url}/${hash}`);
       await page.waitForTimeout(500);
       try {
-        if (act) await act(page);
+        if (act) await act(page, fake);
       } catch (error) {
         console.error(name, size, String(error).split('\n')[0]);
+        process.exitCode = 1;
       }
       await page.waitForTimeout(250);
       await page.screenshot({ path: `${out}${name}-${scheme}-${size}.png` });
       await page.close();
-      full.paused = undefined;
+      for (const text of fake.violations) {
+        const report = JSON.parse(text)['csp-report'];
+        reports.add(`${name}: ${report['effective-directive']} ${report['blocked-uri']} ${report['source-file'] ?? ''}:${report['line-number'] ?? ''}`);
+      }
+      await fake.close();
     }
   }
 }
-for (const fake of [full, calm, empty]) {
-  if (fake.violations.length > 0) console.error('policy violations:', [...new Set(fake.violations.map((text) => { const report = JSON.parse(text)['csp-report']; return `${report['effective-directive']} ${report['blocked-uri']} ${report['source-file'] ?? ''}:${report['line-number'] ?? ''}`; }))]);
-  await fake.close();
-}
+if (reports.size > 0) console.error('policy violations:', [...reports]);
 await browser.close();
 await rm(profile, { recursive: true, force: true });

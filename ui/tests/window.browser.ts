@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { dist, grave, launch } from './browser';
+import { dist, launch } from './browser';
 import { Fake, type FakeOptions } from './fake-server';
 
 let context: BrowserContext;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => closeBrowser());
 
-async function open(hash = '#/tasks', options: FakeOptions = {}): Promise<void> {
+async function open(hash = '#/tasks', options: FakeOptions = {}, before?: (page: Page) => Promise<void>): Promise<void> {
   fake = new Fake({ dist, ...options });
   base = await fake.listen();
   page = await context.newPage();
@@ -26,6 +26,7 @@ async function open(hash = '#/tasks', options: FakeOptions = {}): Promise<void> 
     // A refused call is one of the things that are tested.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
   });
+  await before?.(page);
   await page.goto(`${base}/${hash}`);
 }
 beforeEach(() => {
@@ -86,6 +87,22 @@ describe('tasks', () => {
     await toast('daily-digest was deleted').getByRole('button', { name: 'Undo' }).click();
     await row('daily-digest').waitFor();
     expect(fake.files.has(digest)).toBe(true);
+  });
+  it('closes what showed a task that is deleted, and says so of one that somebody else deleted', async () => {
+    await open();
+    await row('daily-digest').getByRole('link').click();
+    const detail = page.getByRole('complementary', { name: 'daily-digest' });
+    await detail.getByRole('button', { name: 'Actions for daily-digest' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await detail.waitFor({ state: 'detached' });
+    await row('old-report').getByRole('link').click();
+    await page.getByRole('complementary', { name: 'old-report' }).getByText('Prompt').waitFor();
+    fake.rows = fake.rows.filter((each) => each.summary.name !== 'old-report');
+    fake.emit('tasks_changed');
+    await page.getByText('This task is gone').waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByText('This task is gone').waitFor({ state: 'detached' });
   });
   it('answers a permission from the list', async () => {
     await open();
@@ -232,6 +249,20 @@ describe('what needs somebody', () => {
     await failed.getByRole('button', { name: /Dismiss/ }).click();
     await failed.waitFor({ state: 'detached' });
   });
+  it('is gone through by keyboard, card by card', async () => {
+    await open('#/needs');
+    await page.getByRole('article', { name: 'weekly-audit' }).waitFor();
+    const at = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.closest('article')?.querySelector('h2')?.textContent);
+    await page.keyboard.press('j');
+    expect(await at()).toBe('weekly-audit');
+    await page.keyboard.press('j');
+    expect(await at()).toBe('translate-docs');
+    await page.keyboard.press('k');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('article', { name: 'weekly-audit' }).waitFor({ state: 'detached' });
+  });
   it('keeps a persist error on the screen until it is dismissed', async () => {
     await open();
     await row('triage-inbox').waitFor();
@@ -275,6 +306,16 @@ describe('the whole', () => {
     await row('old-report').waitFor({ state: 'detached' });
     errors = errors.filter((error) => !error.includes('ERR_'));
   });
+  it('says so when a part of the page is no longer there, as after an update', async () => {
+    await open();
+    await row('daily-digest').waitFor();
+    await page.route('**/assets/SettingsView-*.js', (route) => route.fulfill({ status: 404, body: '' }));
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByText('This part of the page could not be loaded').waitFor();
+    await page.unroute('**/assets/SettingsView-*.js');
+    await page.getByRole('button', { name: 'Load the page anew' }).click();
+    await page.getByText('Latest start').waitFor();
+  });
   it('starts with nothing: adds a project, or opens the sample', async () => {
     await open('#/tasks', { empty: true });
     await page.getByRole('button', { name: 'Add a project' }).click();
@@ -290,6 +331,73 @@ describe('the whole', () => {
     await page.locator('.mark').first().click();
     await page.getByText('Steps').waitFor();
     expect(page.url()).toContain('#/runs/');
+  });
+  it('marks on the timeline what never ran, pauses and clock changes', async () => {
+    // In Berlin the clock goes forward on that Sunday.
+    const now = Date.UTC(2027, 2, 28, 12, 18);
+    await open('#/timeline', { now }, async (fresh) => {
+      const session = await context.newCDPSession(fresh);
+      await session.send('Emulation.setTimezoneOverride', { timezoneId: 'Europe/Berlin' });
+      await fresh.clock.install({ time: now });
+    });
+    await page.locator('.change').getByText('Clock change').waitFor();
+    await page.getByRole('group', { name: 'Runs of log-anomalies' }).getByRole('link', { name: /^Skipped/ }).first().waitFor();
+    await page.getByRole('radio', { name: 'Week' }).click();
+    await page.getByRole('group', { name: 'Runs of certificate-expiry' }).getByRole('link', { name: /^Missed \(3 slots\).*asleep/ }).first().waitFor();
+    await page.locator('.pause').getByText('Paused').waitFor();
+    await page.getByRole('button', { name: 'Later' }).click();
+    await page.locator('.change').waitFor({ state: 'detached' });
+    expect(await page.locator('.slot').count(), 'the week to come has coming runs').toBeGreaterThan(5);
+  });
+  it('narrows the lists to a project, on a phone too', async () => {
+    await open('#/tasks', {}, (fresh) => fresh.setViewportSize({ width: 390, height: 780 }));
+    await row('check-links').waitFor();
+    await page.getByRole('button', { name: 'Project: all' }).click();
+    await page.getByRole('menuitem', { name: /^infra/ }).click();
+    await row('check-links').waitFor({ state: 'detached' });
+    await row('log-anomalies').waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('button', { name: 'Project: infra' }).waitFor();
+    await page.getByRole('list', { name: 'Run list' }).getByText('log-anomalies').first().waitFor();
+    expect(await page.getByRole('list', { name: 'Run list' }).getByText('triage-inbox').count()).toBe(0);
+    await page.evaluate(() => localStorage.clear());
+  });
+  it('tells the whole instant of a relative time that is pointed at, in both zones', async () => {
+    await open();
+    await row('daily-digest').locator('time').first().hover();
+    const tip = page.locator('.tip');
+    await tip.waitFor();
+    expect((await tip.textContent())?.split('\n').length, 'the machine’s zone, and the task’s').toBe(2);
+    await page.keyboard.press('Shift');
+    await tip.waitFor({ state: 'hidden' });
+  });
+  it('shows the log, and copies a report without an address that could hold a key', async () => {
+    await open('#/settings');
+    await page.getByLabel('OpenCode log', { exact: true }).getByText('daily-digest 09:00 lost').waitFor();
+    fake.settings['signal'] = { url: 'https://ping.example/secret' };
+    await page.reload();
+    await page.getByText('1,204 runs').waitFor();
+    await page.getByRole('button', { name: 'Copy report' }).click();
+    await toast('The report was copied').waitFor();
+    const report = await page.evaluate(() => navigator.clipboard.readText());
+    expect(report).toContain('[warning] watching');
+    expect(report).toContain('"catch_up"');
+    expect(report).not.toContain('secret');
+  });
+  it('asks before a page with unsaved text is closed', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('Summarize what changed', 'Unsaved.');
+    const asked = page.waitForEvent('dialog');
+    const left = page.evaluate(() => { location.href = 'about:blank'; });
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.dismiss();
+    await left;
+    await page.locator('.cm-line', { hasText: 'Unsaved.' }).waitFor();
+    // So that the page can be closed.
+    await page.keyboard.press('Control+s');
+    await toast(/Saved/).waitFor();
   });
   it('keeps settings, and refuses what cannot be', async () => {
     await open('#/settings');
@@ -312,21 +420,4 @@ describe('the whole', () => {
     const took = performance.now() - started;
     console.log(`opening to content: ${took.toFixed(0)} ms`);
   });
-});
-
-describe('nothing grave for axe', () => {
-  const views: [string, string, string | RegExp, FakeOptions?][] = [
-    ['tasks', '#/tasks', 'daily-digest'], ['detail', '#/tasks/path_alpha/loop%3Aproject%3Aweekly-audit', 'Next runs'], ['runs of a task', '#/tasks/path_infra/loop%3Aproject%3Adependency-updates/runs', /Yesterday|Today/], ['editor', editor(digest), 'name:'],
-    ['new loop', '#/new-loop', 'Where'], ['form', '#/task-form/path_beta/task-changelog-draft', '16:00'], ['timeline', '#/timeline', 'daily-digest'], ['runs', '#/runs/3', 'Steps'], ['needs', '#/needs', 'translate-docs'], ['settings', '#/settings', 'Latest start'], ['first start', '#/tasks', 'Open the sample', { empty: true }],
-  ];
-  for (const [name, hash, seen, options] of views) {
-    it(name, async () => {
-      await open(hash, options);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        await page.getByText(seen).first().waitFor();
-        expect(await grave(page), colorScheme).toEqual([]);
-      }
-    });
-  }
 });

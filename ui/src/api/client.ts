@@ -1,7 +1,8 @@
 import type { Call, Host, Reply } from '../host';
+import { t } from '../text';
 import type {
   Agents, Answer, ApprovalView, CheckView, Deleted, Finding, LoopFileView, Models, Overview, PauseView, Policy, Preview, ProjectView,
-  Run, RunAnswer, RunStatus, RunView, Schedule, SettingsTree, SettingsView, Task, TaskDetail, TaskSummary, Timeline, Upserted,
+  Run, RunAnswer, RunStatus, RunView, Schedule, SettingsChanges, SettingsView, Task, TaskDetail, TaskSummary, Timeline, Upserted,
 } from './types';
 
 /** An operation that was refused or failed, as the routes tell it: `{error, code, hint?}`. */
@@ -44,7 +45,7 @@ export function conflictOf(error: unknown): Conflict | null {
 
 function errorFrom(reply: Reply, what: string): ApiError {
   const body = reply.body as { error?: unknown; code?: unknown; hint?: unknown } | null;
-  const message = typeof body?.error === 'string' ? body.error : `The answer was status ${reply.status}.`;
+  const message = typeof body?.error === 'string' ? body.error : t.error.status(reply.status);
   const code = typeof body?.code === 'string' ? body.code : 'unexpected';
   return new ApiError(message, reply.status, code, typeof body?.hint === 'string' ? body.hint : undefined, reply.body, what);
 }
@@ -68,7 +69,7 @@ export function createApi(host: Host, answered: (status: number) => void = () =>
       reply = await host.call(call);
     } catch (cause) {
       answered(0);
-      throw new ApiError('Loopkeeper does not answer.', 0, 'unreachable', 'It is tried again by itself.', null, `${method} ${path} (${String(cause)})`);
+      throw new ApiError(t.error.unreachable, 0, 'unreachable', t.error.unreachableHint, null, `${method} ${path} (${String(cause)})`);
     }
     answered(reply.status);
     if (reply.status >= 400) throw errorFrom(reply, `${method} ${path}`);
@@ -93,6 +94,7 @@ export function createApi(host: Host, answered: (status: number) => void = () =>
     toLoop: (project: string, id: string) => send<LoopFileView>('POST', `${task(project, id)}/loop`),
     deleteLoop: (project: string, id: string) => send<{ tasks: Task[]; deleted: Deleted }>('DELETE', `${seed(project, id)}/loop-file`),
     restoreLoop: (trashId: string) => send<LoopFileView>('POST', '/api/loop-file/restore', { trashId }),
+    deletedLoops: () => send<Deleted[]>('GET', '/api/loop-file/deleted'),
     runTask: (project: string, id: string) => send<RunAnswer>('POST', `${task(project, id)}/run`),
 
     runs: (filter: RunQuery) => send<Run[]>('GET', `/api/runs${query({
@@ -118,7 +120,7 @@ export function createApi(host: Host, answered: (status: number) => void = () =>
     agents: (directory?: string) => send<Agents>('GET', `/api/agents${query({ directory })}`),
     models: (directory?: string) => send<Models>('GET', `/api/models${query({ directory })}`),
     settings: () => send<SettingsView>('GET', '/api/settings'),
-    saveSettings: (changes: SettingsTree) => send<SettingsView>('PATCH', '/api/settings', changes),
+    saveSettings: (changes: SettingsChanges) => send<SettingsView>('PATCH', '/api/settings', changes),
     doctor: () => send<Finding[]>('GET', '/api/doctor'),
     log: (lines = 400) => send<{ path?: string; lines: string[] }>('GET', `/api/log${query({ lines })}`),
     openSample: () => send<ProjectView>('POST', '/api/projects/sample'),

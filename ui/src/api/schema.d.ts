@@ -436,6 +436,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loop-file/deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the deleted loop files that can be brought back, newest first. */
+        get: operations["listDeletedLoopFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loop-file/restore": {
         parameters: {
             query?: never;
@@ -805,6 +822,11 @@ export interface components {
             trashId: string;
             /** @description Where it was. */
             path: string;
+            /**
+             * Format: int64
+             * @description When it was deleted; it is kept for 30 days from then on.
+             */
+            deletedAt: number;
         };
         /** @description What a manual run came to so far. */
         RunAnswer: {
@@ -1683,6 +1705,88 @@ export interface components {
             /** @description The project's folder: agents and models can differ by folder. */
             directory?: string | null;
         };
+        /** @description What can run prompts. */
+        AgentsView: {
+            /** @description What is seen of OpenCode without starting it. */
+            opencode: components["schemas"]["OpencodeHealth"];
+            /** @description OpenCode's agents that a task may name; empty where no folder was given. */
+            agents: components["schemas"]["AgentInfo"][];
+            /** @description OpenCode's slash commands in that folder. */
+            slashCommands: components["schemas"]["CommandInfo"][];
+            /** @description The command agents of the settings. */
+            commands: components["schemas"]["CommandAgentView"][];
+            /** @description Why the agents could not be listed. */
+            problem?: string | null;
+        };
+        /** @description What is seen of OpenCode without starting it. */
+        OpencodeHealth: {
+            /** @description Its address; `None` while none of ours runs. */
+            url?: string | null;
+            /** @description Whether it is a server of ours, which is started when it is needed. */
+            own: boolean;
+            /** @description Whether it answered just now. */
+            healthy: boolean;
+            /** @description Its version, if it said one. */
+            version?: string | null;
+            /** @description Whether Loopkeeper was tried with this version. */
+            tried: boolean;
+            /** @description The program that would be started; `None` when it is attached or not found. */
+            binary?: string | null;
+            /** @description What is wrong, and what to do. */
+            error?: string | null;
+            /** @description The last lines of our server's log. */
+            log: string[];
+        };
+        /** @description An agent that a task may name. */
+        AgentInfo: {
+            /** @description What it is for; may be empty. */
+            description: string;
+            /** @description Its name. */
+            name: string;
+            /** @description `primary`, `subagent` or `all`. */
+            mode: string;
+        };
+        /** @description A slash command. */
+        CommandInfo: {
+            /** @description What it does; may be empty. */
+            description: string;
+            /** @description Its name, without the slash. */
+            name: string;
+        };
+        /** @description A program of the settings that runs prompts. */
+        CommandAgentView: {
+            /** @description The part of `model` before the first slash. */
+            name: string;
+            /** @description The program; `None` where none is named. */
+            program?: string | null;
+            /** @description Whether the prompt is written to its standard input. */
+            stdin: boolean;
+        };
+        /** @description Everything that can be chosen as `model`, without secrets. */
+        ModelsView: {
+            /** @description By provider: the demo, the commands, OpenCode's. */
+            providers: components["schemas"]["ProviderInfo"][];
+            /** @description Why OpenCode's are not among them. */
+            problem?: string | null;
+        };
+        /** @description A provider and what can be chosen of it; for pickers, without secrets. */
+        ProviderInfo: {
+            /** @description The part of `model` before the first slash. */
+            id: string;
+            /** @description For people. */
+            name: string;
+            /** @description Its models; empty for a command, which takes any. */
+            models: components["schemas"]["ModelInfo"][];
+        };
+        /** @description A model. */
+        ModelInfo: {
+            /** @description The part of `model` after the first slash. */
+            id: string;
+            /** @description For people. */
+            name: string;
+            /** @description Its variants (thinking levels). */
+            variants: string[];
+        };
         /** @description How much. */
         HowMuch: {
             /**
@@ -1697,6 +1801,248 @@ export interface components {
             path: string;
             /** @description Its last lines, the oldest first. */
             lines: string[];
+        };
+        /** @description The settings that hold. */
+        SettingsView: {
+            /** @description The file they stand in; it need not exist. */
+            path: string;
+            /** @description Each of them, also those that the file leaves out. */
+            settings: components["schemas"]["Settings"];
+        };
+        /** @description Everything that can be set. */
+        Settings: {
+            /**
+             * @description The agent server OpenCode.
+             * @default {
+             *       "url": null,
+             *       "binary": null,
+             *       "ready_timeout": "10s"
+             *     }
+             */
+            opencode: components["schemas"]["OpenCode"];
+            /**
+             * @description Command agents by the provider's name in `model: NAME/…`.
+             * @default {}
+             */
+            command: {
+                [key: string]: components["schemas"]["CommandAgent"];
+            };
+            /**
+             * @description Runs: how many at once, how long, what happens to late and failed ones.
+             * @default {
+             *       "global": 4,
+             *       "per_project": 2,
+             *       "timeout": "30m",
+             *       "blocked_timeout": "12h",
+             *       "start_deadline": "5m",
+             *       "retries": 0,
+             *       "retry_backoff": "1m",
+             *       "catch_up": "skip",
+             *       "catch_up_window": "1d",
+             *       "overlap": "skip",
+             *       "pause_after_failures": 5,
+             *       "history": 1000
+             *     }
+             */
+            runs: components["schemas"]["Runs"];
+            /**
+             * @description The right to a run, and how it is kept.
+             * @default {
+             *       "heartbeat": "2m",
+             *       "duration": "10m"
+             *     }
+             */
+            lease: components["schemas"]["Lease"];
+            /**
+             * @description The HTTP server of `loopkeeper serve`.
+             * @default {
+             *       "host": "127.0.0.1",
+             *       "port": 4117
+             *     }
+             */
+            server: components["schemas"]["Server"];
+            /**
+             * @description Notifications.
+             * @default {
+             *       "failure": true
+             *     }
+             */
+            notify: components["schemas"]["Notifications"];
+            /**
+             * @description Which loops want an approval before they run.
+             * @default {
+             *       "mode": "risky"
+             *     }
+             */
+            approval: components["schemas"]["Approval"];
+            /**
+             * @description The desktop application.
+             * @default {
+             *       "keep_awake": false
+             *     }
+             */
+            desktop: components["schemas"]["Desktop"];
+            /**
+             * @description The dead man's switch.
+             * @default {
+             *       "url": null
+             *     }
+             */
+            signal: components["schemas"]["Signal"];
+        };
+        /** @description Where OpenCode is, or how one is started. */
+        OpenCode: {
+            /**
+             * @description The URL of a running server; `None` for the environment's, else one is started.
+             * @default null
+             */
+            url: string | null;
+            /**
+             * @description The program to start; `None` for the environment's, else the one on the path.
+             * @default null
+             */
+            binary: string | null;
+            /**
+             * @description How long one start may take.
+             * @default 10s
+             */
+            ready_timeout: string;
+        };
+        /** @description A program that runs prompts. */
+        CommandAgent: {
+            /** @description The program and its arguments; `{model}` and `{prompt}` are filled in, never by a shell. */
+            argv: string[];
+            /** @description Whether the prompt is written to its standard input. */
+            stdin: boolean;
+        };
+        /** @description How many runs at once, how long, and what happens to late and failed ones. */
+        Runs: {
+            /**
+             * Format: uint32
+             * @description Runs at once in this process.
+             * @default 4
+             */
+            global: number;
+            /**
+             * Format: uint32
+             * @description Runs at once in one project.
+             * @default 2
+             */
+            per_project: number;
+            /**
+             * @description Awake time that a run may take; it stands still while the run is blocked.
+             * @default 30m
+             */
+            timeout: string;
+            /**
+             * @description How long a run may wait for a person.
+             * @default 12h
+             */
+            blocked_timeout: string;
+            /**
+             * @description How late a slot may be noticed and still run on time.
+             * @default 5m
+             */
+            start_deadline: string;
+            /**
+             * Format: uint32
+             * @description Further attempts after a failure.
+             * @default 0
+             */
+            retries: number;
+            /**
+             * @description The wait before the first of them; it doubles each time.
+             * @default 1m
+             */
+            retry_backoff: string;
+            /**
+             * @description What happens to slots noticed too late.
+             * @default skip
+             */
+            catch_up: components["schemas"]["CatchUp"];
+            /**
+             * @description How old a slot may be to be caught up.
+             * @default 1d
+             */
+            catch_up_window: string;
+            /**
+             * @description What happens to a slot due while the task runs.
+             * @default skip
+             */
+            overlap: components["schemas"]["Overlap"];
+            /**
+             * Format: uint32
+             * @description After how many failures in a row a task is paused; 0 is never.
+             * @default 5
+             */
+            pause_after_failures: number;
+            /**
+             * Format: uint32
+             * @description How many rows of history are kept of a task.
+             * @default 1000
+             */
+            history: number;
+        };
+        /** @description The right to a run, and how it is kept. */
+        Lease: {
+            /**
+             * @description How often a run's marker is refreshed.
+             * @default 2m
+             */
+            heartbeat: string;
+            /**
+             * @description How old a marker may grow, in awake time; at least three heartbeats.
+             * @default 10m
+             */
+            duration: string;
+        };
+        /** @description Where `loopkeeper serve` listens. */
+        Server: {
+            /**
+             * @description The address; loopback unless others shall reach it.
+             * @default 127.0.0.1
+             */
+            host: string;
+            /**
+             * Format: uint16
+             * @description The port; 0 takes a free one.
+             * @default 4117
+             */
+            port: number;
+        };
+        /** @description What is told by notifications. */
+        Notifications: {
+            /**
+             * @description Failures, and also blocked, missed and recovered runs, warnings, auto-pauses, approvals.
+             * @default true
+             */
+            failure: boolean;
+        };
+        /** @description Approval of loops. */
+        Approval: {
+            /**
+             * @description Which loops want one.
+             * @default risky
+             */
+            mode: components["schemas"]["ApprovalMode"];
+        };
+        /** @description Which loops want an approval on this machine before they run. */
+        ApprovalMode: "risky" | "all" | "none";
+        /** @description The desktop application. */
+        Desktop: {
+            /**
+             * @description Whether the machine is kept awake while a run goes on.
+             * @default false
+             */
+            keep_awake: boolean;
+        };
+        /** @description The dead man's switch. */
+        Signal: {
+            /**
+             * @description The URL that is called at start, success and failure; `None` for none.
+             * @default null
+             */
+            url: string | null;
         };
         /** @description One finding of `doctor`. */
         Finding: {
@@ -2805,6 +3151,34 @@ export interface operations {
             };
         };
     };
+    listDeletedLoopFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"][];
+                };
+            };
+            /** @description What went wrong, and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     restoreLoopFile: {
         parameters: {
             query?: never;
@@ -3104,12 +3478,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description What can run prompts. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["AgentsView"];
                 };
             };
             /** @description What went wrong, and what to do. */
@@ -3135,12 +3510,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Everything that can be chosen as `model`, without secrets. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["ModelsView"];
                 };
             };
             /** @description What went wrong, and what to do. */
@@ -3195,12 +3571,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The settings that hold. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["SettingsView"];
                 };
             };
             /** @description What went wrong, and what to do. */
@@ -3227,12 +3604,13 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The settings that hold. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["SettingsView"];
                 };
             };
             /** @description What went wrong, and what to do. */

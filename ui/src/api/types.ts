@@ -58,16 +58,11 @@ export type Upserted = Plain<Schemas['Upserted']>;
 export type EventKind = Schemas['EventKind'];
 export type Event = Plain<Schemas['Event']>;
 
-// The three answers that the description leaves open.
-
 /** What can run prompts; `problem` says why a list is empty. */
-export interface Agents {
-  opencode: { url?: string | null; own: boolean; healthy: boolean; version?: string | null; tried: boolean; binary?: string | null; error?: string | null; log?: string[] };
-  agents: { name: string; description?: string; mode?: string }[];
-  slashCommands: { name: string; description?: string }[];
-  commands: { name: string; program?: string | null; stdin?: boolean }[];
-  problem?: string | null;
-}
-export interface Models { providers: { id: string; name: string; models: { id: string; name: string; variants?: string[] }[] }[]; problem?: string | null }
-export interface SettingsView { path: string; settings: SettingsTree }
-export type SettingsTree = { [section: string]: { [key: string]: unknown } };
+export type Agents = Schemas['AgentsView'];
+export type Models = Schemas['ModelsView'];
+export type CommandAgent = Schemas['CommandAgent'];
+export type Settings = Schemas['Settings'];
+export type SettingsView = Schemas['SettingsView'];
+/** Part of the settings, nested as their file is; null takes a key out. */
+export type SettingsChanges = { [section: string]: { [key: string]: unknown } };

@@ -22,6 +22,12 @@ const refresh = (): void => {
 };
 
 export function runTask(task: { projectId: string; id: string; name: string }): Promise<boolean> {
+  // What was refused because nobody looked at it yet is shown to be looked at.
+  if (tasks.get(task.projectId, task.id)?.approvalHash !== undefined) {
+    toasts.note(t.needs.approveFirst(task.name));
+    route.go('tasks', [task.projectId, task.id]);
+    return Promise.resolve(false);
+  }
   return attempt(async () => {
     const answer = await session.api.runTask(task.projectId, task.id);
     if (answer.persistError) toasts.persistError(task.name, answer.persistError, `persist-${answer.runId}`);
@@ -51,11 +57,7 @@ export function deleteTask(task: TaskSummary): Promise<boolean> {
       const { deleted } = await session.api.deleteLoop(task.projectId, task.id);
       toasts.done(t.tasks.deleted(task.name), t.tasks.deletedHelp, {
         label: t.common.undo,
-        run: () => void attempt(async () => {
-          await session.api.restoreLoop(deleted.trashId);
-          toasts.done(t.tasks.restored(task.name));
-          refresh();
-        }),
+        run: () => void restoreLoop(deleted.trashId, task.name),
       }, true);
     } else {
       const { task: kept, policy } = await session.api.task(task.projectId, task.id);
@@ -70,6 +72,13 @@ export function deleteTask(task: TaskSummary): Promise<boolean> {
         }),
       }, true);
     }
+    refresh();
+  });
+}
+export function restoreLoop(trashId: string, name: string): Promise<boolean> {
+  return attempt(async () => {
+    await session.api.restoreLoop(trashId);
+    toasts.done(t.tasks.restored(name));
     refresh();
   });
 }

@@ -30,6 +30,8 @@ class Catalog {
     if (this.#variants.has(name)) return true;
     const provider = name.slice(0, name.indexOf('/'));
     if (this.agents.value?.commands.some((command) => command.name === provider)) return true;
+    // Whose models are listed has no others.
+    if (models.providers.some((each) => each.id === provider && each.models.length > 0)) return false;
     // Without OpenCode nobody knows what it would offer.
     return models.problem ? undefined : false;
   }

@@ -10,12 +10,15 @@ export class Resource<T> {
   /** True from the second reading that lasts over 200 ms on; no spinner for what is quicker. */
   slow = $state(false);
   #read: () => Promise<T>;
+  #merge: (before: T | undefined, after: T) => T;
   #running: Promise<void> | null = null;
   #again = false;
   #turn = 0;
 
-  constructor(read: () => Promise<T>) {
+  /** `merge` puts an answer together with the one before, so that what stayed the same stays the same object. */
+  constructor(read: () => Promise<T>, merge: (before: T | undefined, after: T) => T = (_before, after) => after) {
     this.#read = read;
+    this.#merge = merge;
   }
 
   /** Reads again; resolves when an answer is there that was asked for after this call. */
@@ -46,7 +49,7 @@ export class Resource<T> {
       try {
         const value = await this.#read();
         if (turn === this.#turn) {
-          this.value = value;
+          this.value = this.#merge(this.value, value);
           this.error = undefined;
         }
       } catch (error) {

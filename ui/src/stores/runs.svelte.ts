@@ -1,5 +1,6 @@
 import type { Run, RunStatus } from '../api/types';
 import { Resource } from './resource.svelte';
+import { keepSame } from './same';
 import { session } from './session.svelte';
 
 export type RunsFilter = 'all' | 'ok' | 'failed' | 'open' | 'not_run';
@@ -20,7 +21,7 @@ class RunsStore {
   #older = $state.raw<Run[]>([]);
   #ended = false;
   #loading = false;
-  readonly resource = new Resource<Run[]>(() => session.api.runs({ project: this.#project, status: statuses[this.filter], limit: PAGE }));
+  readonly resource = new Resource<Run[]>(() => session.api.runs({ project: this.#project, status: statuses[this.filter], limit: PAGE }), (before, after) => keepSame(before, after, (run) => run.id));
   list = $derived.by(() => {
     const newest = this.resource.value ?? [];
     const seen = new Set(newest.map((run) => run.id));

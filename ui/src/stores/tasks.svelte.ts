@@ -1,6 +1,7 @@
 import type { Condition, TaskSummary } from '../api/types';
 import { prefs } from './prefs.svelte';
 import { Resource } from './resource.svelte';
+import { keepSame } from './same';
 import { session } from './session.svelte';
 
 export type Filter = 'all' | 'enabled' | 'failing' | 'blocked' | 'review';
@@ -8,11 +9,14 @@ export type Filter = 'all' | 'enabled' | 'failing' | 'blocked' | 'review';
 /** Needs you, running, enabled by next run, off. */
 const rank: Record<Condition, number> = { blocked: 0, needs_approval: 1, auto_paused: 2, running: 3, waiting: 4, armed: 5, idle: 6, off: 7 };
 
+/** One for all: making it anew for each comparison would cost more than the sorting. */
+const names = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
+
 export function compareTasks(a: TaskSummary, b: TaskSummary): number {
   return (
     rank[a.condition] - rank[b.condition] ||
     (a.nextRunAt ?? Number.POSITIVE_INFINITY) - (b.nextRunAt ?? Number.POSITIVE_INFINITY) ||
-    a.name.localeCompare(b.name, 'en', { sensitivity: 'base' }) ||
+    names.compare(a.name, b.name) ||
     (a.projectId < b.projectId ? -1 : a.projectId > b.projectId ? 1 : 0) ||
     (a.id < b.id ? -1 : 1)
   );
@@ -40,7 +44,7 @@ export function matchesSearch(task: TaskSummary, search: string): boolean {
 export const keyOf = (task: { projectId: string; id: string }): string => `${task.projectId}\n${task.id}`;
 
 class TasksStore {
-  readonly resource = new Resource<TaskSummary[]>(() => session.api.tasks());
+  readonly resource = new Resource<TaskSummary[]>(() => session.api.tasks(), (before, after) => keepSame(before, after, keyOf));
   filter = $state<Filter>('all');
   search = $state('');
   /** What was clicked but not yet answered: the switch moves at once. */
@@ -50,9 +54,8 @@ class TasksStore {
   inProject = $derived(prefs.project === undefined ? this.sorted : this.sorted.filter((task) => task.projectId === prefs.project));
   counts = $derived.by(() => {
     const counts: Record<Filter, number> = { all: 0, enabled: 0, failing: 0, blocked: 0, review: 0 };
-    for (const task of this.inProject) {
-      for (const filter of Object.keys(counts) as Filter[]) if (matchesFilter(task, filter)) counts[filter] += 1;
-    }
+    const filters = Object.keys(counts) as Filter[];
+    for (const task of this.inProject) for (const filter of filters) if (matchesFilter(task, filter)) counts[filter] += 1;
     return counts;
   });
   shown = $derived(this.inProject.filter((task) => matchesFilter(task, this.filter) && matchesSearch(task, this.search)));

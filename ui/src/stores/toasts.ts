@@ -14,7 +14,8 @@ function options(action: Action | undefined, description: string | undefined) {
 export const toasts = {
   /** `long`: the action undoes something, so there has to be time to think. */
   done(text: string, description?: string, action?: Action, long = false): void {
-    toast.success(text, { ...options(action, description), duration: long ? 10_000 : 4000 });
+    // The same thing said again takes the place of the first; what can be undone stands for itself.
+    toast.success(text, { ...options(action, description), ...(action === undefined ? { id: `done ${text}` } : {}), duration: long ? 10_000 : 4000 });
   },
   note(text: string, description?: string): void {
     toast.message(text, options(undefined, description));

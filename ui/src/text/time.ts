@@ -83,8 +83,11 @@ export function exact(at: number, zone?: string): string {
   return text.format(at);
 }
 
+const numbers = new Intl.NumberFormat('en-US');
+/** `1,014`. */
+export const number = (value: number): string => numbers.format(value);
 export function plural(count: number, one: string, many: string): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+  return `${number(count)} ${count === 1 ? one : many}`;
 }
 
 /** A span in the largest sensible unit: `45 s`, `42 min`, `3 h`, `5 d`. */

@@ -6,9 +6,9 @@ use crate::agent::{Agents, AgentsConfig};
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::runtime::lock;
-use crate::settings::{self, Settings};
-use crate::view::LogView;
-use serde_json::{Value, json};
+use crate::settings::{self, CommandAgent, Settings};
+use crate::view::{AgentsView, CommandAgentView, LogView, ModelsView, SettingsView};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -32,33 +32,31 @@ impl Engine {
     ///
     /// # Errors
     /// Never: what cannot be reached is said in the answer.
-    pub async fn agents(&self, directory: Option<&str>) -> Result<Value> {
+    pub async fn agents(&self, directory: Option<&str>) -> Result<AgentsView> {
         let agents = self.runtime().agents();
         let settings = self.runtime().settings();
-        let (mut list, mut slash, mut problem) = (Value::Array(Vec::new()), json!([]), None);
+        let (mut list, mut slash_commands, mut problem) = (Vec::new(), Vec::new(), None);
         if let Some(directory) = directory {
             match agents.agents(Path::new(directory)).await {
-                Ok(found) => list = json!(found),
+                Ok(found) => list = found,
                 Err(error) => problem = Some(error.to_string()),
             }
             if let Ok(found) = agents.commands(Path::new(directory)).await {
-                slash = json!(found);
+                slash_commands = found;
             }
         }
-        let commands: Vec<Value> = settings
-            .command
-            .iter()
-            .map(|(name, command)| {
-                json!({"name": name, "program": command.argv.first(), "stdin": command.stdin})
-            })
-            .collect();
-        Ok(json!({
-            "opencode": agents.health().await,
-            "agents": list,
-            "slashCommands": slash,
-            "commands": commands,
-            "problem": problem,
-        }))
+        let command = |(name, command): (&String, &CommandAgent)| CommandAgentView {
+            name: name.clone(),
+            program: command.argv.first().cloned(),
+            stdin: command.stdin,
+        };
+        Ok(AgentsView {
+            opencode: agents.health().await,
+            agents: list,
+            slash_commands,
+            commands: settings.command.iter().map(command).collect(),
+            problem,
+        })
     }
 
     /// Returns the last lines of the log of the OpenCode server that is started here; none where
@@ -84,27 +82,24 @@ impl Engine {
     ///
     /// # Errors
     /// Never: without OpenCode the demo and the commands are listed, with the problem beside them.
-    pub async fn models(&self, directory: Option<&str>) -> Result<Value> {
+    pub async fn models(&self, directory: Option<&str>) -> Result<ModelsView> {
         let agents = self.runtime().agents();
         let home = self.runtime().around.paths.home.clone();
         let directory = directory.map_or(home, PathBuf::from);
-        Ok(match agents.models(&directory).await {
-            Ok(models) => json!({"providers": models}),
-            Err(error) => {
-                json!({"providers": agents.local_models(), "problem": error.to_string()})
-            }
-        })
+        let (providers, problem) = match agents.models(&directory).await {
+            Ok(models) => (models, None),
+            Err(error) => (agents.local_models(), Some(error.to_string())),
+        };
+        Ok(ModelsView { providers, problem })
     }
 
     /// Returns the settings that hold, and the file they stand in.
     ///
     /// # Errors
-    /// `Internal` when they cannot be shown.
-    pub async fn settings(&self) -> Result<Value> {
-        let path = self.runtime().around.paths.settings.clone();
-        let shown = serde_json::to_value(&*self.runtime().settings())
-            .map_err(|error| EngineError::Internal(error.to_string()))?;
-        Ok(json!({"path": path, "settings": shown}))
+    /// Never.
+    pub async fn settings(&self) -> Result<SettingsView> {
+        let path = self.runtime().around.paths.settings.display().to_string();
+        Ok(SettingsView { path, settings: (*self.runtime().settings()).clone() })
     }
 
     /// Sets single keys of the settings file; comments and everything else in it stay. `changes` is
@@ -112,7 +107,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Invalid` for an unknown key or a bad value; `Unavailable` when the file cannot be written.
-    pub async fn save_settings(&self, changes: &Value) -> Result<Value> {
+    pub async fn save_settings(&self, changes: &Value) -> Result<SettingsView> {
         let mut flat = Vec::new();
         flatten("", changes, &mut flat);
         let path = self.runtime().around.paths.settings.clone();
@@ -170,10 +165,27 @@ fn flatten(prefix: &str, value: &Value, into: &mut Vec<(String, Value)>) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                // A name with a dot in it is quoted, as in the file.
+                let key = settings::quoted(key);
+                let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
                 flatten(&key, value, into);
             }
         }
         leaf => into.push((prefix.to_owned(), leaf.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_name_with_a_dot_stays_one_name() {
+        let mut flat = Vec::new();
+        let changes = json!({"command": {"gpt-5.1": {"stdin": true}, "old": null}});
+        flatten("", &changes, &mut flat);
+        let keys: Vec<&str> = flat.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["command.\"gpt-5.1\".stdin", "command.old"]);
     }
 }

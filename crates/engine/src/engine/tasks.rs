@@ -3,7 +3,7 @@
 use super::{Engine, EngineError, Result, Upserted, no_project, no_task};
 use crate::loops::edit::{EditError, toggle_file};
 use crate::loops::template::{NewLoop, create_from_template};
-use crate::loops::trash::{TrashError, delete_to_trash, restore};
+use crate::loops::trash::{self, TrashError, Trashed, delete_to_trash, restore};
 use crate::project::{self, DeleteError, ProjectError, UpsertError};
 use crate::runtime::{Runtime, lock};
 use crate::task::policy::Policy;
@@ -205,12 +205,24 @@ impl Engine {
                 let now = runtime.clock.now_ms();
                 let trashed = delete_to_trash(Path::new(&path), &trash, now)
                     .map_err(|error| unavailable(error.to_string()))?;
-                Ok((persisted(runtime, &id)?, Deleted { trash_id: trashed.id, path }))
+                Ok((persisted(runtime, &id)?, deleted(trashed)))
             })
             .await?;
         self.changed(&TaskKey::new(project, task));
         self.nudge(project);
         Ok(answer)
+    }
+
+    /// Lists the deleted loop files that can be brought back, newest first.
+    ///
+    /// # Errors
+    /// `Internal` only.
+    pub async fn deleted_loop_files(&self) -> Result<Vec<Deleted>> {
+        self.with(|runtime| {
+            let trash = runtime.around.paths.own().join("trash");
+            Ok(trash::list(&trash).into_iter().map(deleted).collect())
+        })
+        .await
     }
 
     /// Brings a deleted loop file back to where it was.
@@ -233,7 +245,7 @@ impl Engine {
         self.loop_file(&path.to_string_lossy()).await
     }
 
-    /// Turns a JSON task into a loop file of its project; the task keeps its id and history.
+    /// Turns a JSON task into a loop file of its project; the task keeps its id, history and policy.
     ///
     /// # Errors
     /// `NotFound`; `Invalid` when it is a loop already or its schedule is no cron expression can
@@ -251,7 +263,8 @@ impl Engine {
                     .get(&key.project_id)
                     .map(|entry| crate::loops_folder(&entry.project.path))
                     .ok_or_else(|| no_project(&key.project_id))?;
-                let new = as_loop(&found)?;
+                let policy = lock(&runtime.board).task(&key).map(|task| Arc::clone(&task.policy));
+                let new = as_loop(&found, &policy.unwrap_or_default())?;
                 let path = create_from_template(&folder, &new)
                     .map_err(|error| invalid(error.to_string()))?;
                 runtime.sync(&key.project_id);
@@ -311,6 +324,11 @@ fn refuse_delete(error: DeleteError) -> EngineError {
     }
 }
 
+fn deleted(entry: Trashed) -> Deleted {
+    let path = entry.path.display().to_string();
+    Deleted { trash_id: entry.id, path, deleted_at: entry.deleted_at }
+}
+
 fn invalid(message: String) -> EngineError {
     EngineError::Invalid { field: None, message }
 }
@@ -327,7 +345,7 @@ fn new_id() -> String {
 }
 
 /// Says a task as a loop file would.
-fn as_loop(task: &Task) -> Result<NewLoop> {
+fn as_loop(task: &Task, policy: &Policy) -> Result<NewLoop> {
     use crate::task::Schedule;
     let times_as_cron = |times: &[String], days: &str| {
         let parsed: Option<Vec<(u32, u32)>> = times
@@ -368,6 +386,7 @@ fn as_loop(task: &Task) -> Result<NewLoop> {
         model: format!("{}/{}", task.execution.provider_id, task.execution.model_id),
         agent: task.execution.agent.clone(),
         timezone: task.schedule.timezone().map(str::to_owned),
+        policy: policy.clone(),
         prompt: task.execution.prompt.to_string(),
     })
 }

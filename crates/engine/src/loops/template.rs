@@ -5,6 +5,7 @@ use super::write::{WriteError, write_new_file};
 use super::yaml::is_number;
 use super::{Diagnostic, Severity, parse};
 use crate::task::Definition;
+use crate::task::policy::Policy;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,8 @@ pub struct NewLoop {
     pub agent: Option<String>,
     /// The IANA zone; `None` writes no line, and the machine's zone goes into the task.
     pub timezone: Option<String>,
+    /// What it asks for beyond that; an empty one writes no mapping.
+    pub policy: Policy,
     /// The prompt.
     pub prompt: String,
 }
@@ -91,6 +94,7 @@ pub fn render(new: &NewLoop) -> Result<String, TemplateError> {
             text.push_str(&format!("{key}: {}\n", scalar(value)));
         }
     }
+    push_policy(&mut text, &new.policy);
     text.push_str(&format!("---\n\n{}\n", js_trim(&new.prompt)));
     let parsed = parse(text.as_bytes());
     match parsed.definition {
@@ -150,11 +154,24 @@ fn difference(new: &NewLoop, read: &Definition) -> Option<&'static str> {
         ("model", model == Some(read_model)),
         ("agent", read.execution.agent == optional(&new.agent)),
         ("timezone", read.schedule.timezone() == optional(&new.timezone).as_deref()),
+        ("policy", read.policy.as_deref().cloned().unwrap_or_default() == new.policy),
         ("prompt", *read.execution.prompt == *js_trim(&new.prompt)),
     ]
     .into_iter()
     .find(|(_, same)| !same)
     .map(|(field, _)| field)
+}
+
+/// Writes the `policy:` mapping: a line for each key, lists and the budget as JSON, which YAML reads.
+fn push_policy(text: &mut String, policy: &Policy) {
+    let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(policy) else { return };
+    if !keys.is_empty() {
+        text.push_str("policy:\n");
+    }
+    for (key, value) in keys {
+        let value = value.as_str().map_or_else(|| value.to_string(), scalar);
+        text.push_str(&format!("  {key}: {value}\n"));
+    }
 }
 
 /// Writes a scalar, plain only where no reader of any YAML version could take it for more.

@@ -29,6 +29,11 @@ pub fn edit(path: &Path, changes: &[(&str, Json)]) -> Result<Settings, SettingsE
     Ok(settings)
 }
 
+/// Returns a name as it stands in a key, quoted where it has to be.
+pub(crate) fn quoted(name: &str) -> String {
+    Key::new(name).display_repr().into_owned()
+}
+
 fn change(text: &str, path: &Path, changes: &[(&str, Json)]) -> Result<String, SettingsError> {
     // Read strictly first: the error then names the line of the file that the user wrote.
     Settings::parse(text, path)?;

@@ -9,6 +9,7 @@ mod read;
 pub(crate) mod suggest;
 
 pub use edit::edit;
+pub(crate) use edit::quoted;
 pub use read::KEYS;
 
 use crate::task::policy::{CatchUp, Notify, Overlap, Policy, format_duration, parse_duration};

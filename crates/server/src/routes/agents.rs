@@ -7,10 +7,9 @@ use aide::axum::routing::get_with;
 use axum::Json;
 use axum::extract::State;
 use loopkeeper_engine::engine::Engine;
-use loopkeeper_engine::view::LogView;
+use loopkeeper_engine::view::{AgentsView, LogView, ModelsView};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 pub(super) fn routes() -> ApiRouter<Shared> {
     ApiRouter::new()
@@ -50,11 +49,11 @@ struct HowMuch {
     lines: Option<usize>,
 }
 
-async fn agents(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<Value> {
+async fn agents(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<AgentsView> {
     Ok(Json(engine.agents(place.directory.as_deref()).await?))
 }
 
-async fn models(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<Value> {
+async fn models(State(engine): State<Engine>, Params(place): Params<Where>) -> Answer<ModelsView> {
     Ok(Json(engine.models(place.directory.as_deref()).await?))
 }
 

@@ -18,7 +18,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use loopkeeper_engine::engine::Engine;
-use loopkeeper_engine::view::{CheckView, LoopFileView};
+use loopkeeper_engine::view::{CheckView, Deleted, LoopFileView};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -36,6 +36,10 @@ pub(super) fn routes() -> ApiRouter<Shared> {
                 ),
             )
             .post_with(create, says("createLoopFile", "loop files", "Makes a loop file, from a template unless a text is given.")),
+        )
+        .api_route(
+            "/api/loop-file/deleted",
+            get_with(deleted, says("listDeletedLoopFiles", "loop files", "Lists the deleted loop files that can be brought back, newest first.")),
         )
         .api_route(
             "/api/loop-file/restore",
@@ -191,6 +195,10 @@ async fn create(
 ) -> Result<Created<LoopFileView>, ApiError> {
     let text = new.text.as_deref();
     Ok(Created(engine.create_loop_file(new.project.as_deref(), &new.name, text).await?))
+}
+
+async fn deleted(State(engine): State<Engine>) -> Answer<Vec<Deleted>> {
+    Ok(Json(engine.deleted_loop_files().await?))
 }
 
 async fn restore(

@@ -8,6 +8,7 @@ use aide::axum::routing::get_with;
 use axum::Json;
 use axum::extract::State;
 use loopkeeper_engine::engine::Engine;
+use loopkeeper_engine::view::SettingsView;
 use serde_json::Value;
 
 pub(super) fn routes() -> ApiRouter<Shared> {
@@ -28,11 +29,11 @@ pub(super) fn routes() -> ApiRouter<Shared> {
     )
 }
 
-async fn get(State(engine): State<Engine>) -> Answer<Value> {
+async fn get(State(engine): State<Engine>) -> Answer<SettingsView> {
     Ok(Json(engine.settings().await?))
 }
 
-async fn change(State(engine): State<Engine>, Body(changes): Body<Value>) -> Answer<Value> {
+async fn change(State(engine): State<Engine>, Body(changes): Body<Value>) -> Answer<SettingsView> {
     if !changes.is_object() {
         return Err(ApiError::invalid(
             "send an object of the keys to set, as {\"runs\":{\"global\":2}}",

@@ -220,7 +220,10 @@ async fn seeds(walk: &mut Walk, json_task: &str) {
     walk.ok("PATCH", &format!("{hello}/loop-file"), Some(on.clone()), 200).await;
     let gone = walk.ok("DELETE", &format!("{hello}/loop-file"), None, 200).await;
     let trash = json!({"trashId": gone["deleted"]["trashId"]});
+    let kept = walk.ok("GET", "/api/loop-file/deleted", None, 200).await;
+    assert_eq!(kept, json!([gone["deleted"]]), "what was deleted can be found again");
     walk.ok("POST", "/api/loop-file/restore", Some(trash.clone()), 201).await;
+    assert_eq!(walk.ok("GET", "/api/loop-file/deleted", None, 200).await, json!([]));
     walk.ok("POST", "/api/loop-file/restore", Some(trash), 404).await;
     walk.ok("DELETE", &format!("{hello}/loop-file"), None, 200).await;
     walk.ok("DELETE", json_task, None, 200).await;
@@ -256,6 +259,15 @@ async fn whole(walk: &mut Walk) {
     let less = json!({"runs": {"global": 2}});
     let settings = walk.ok("PATCH", "/api/settings", Some(less), 200).await;
     assert_eq!(settings["settings"]["runs"]["global"], 2);
+    let command = json!({"command": {"my.agent": {"argv": ["agent", "{prompt}"], "stdin": false}}});
+    let settings = walk.ok("PATCH", "/api/settings", Some(command), 200).await;
+    let kept = &settings["settings"]["command"]["my.agent"];
+    assert_eq!(kept, &json!({"argv": ["agent", "{prompt}"], "stdin": false}), "{settings}");
+    let agents = walk.ok("GET", "/api/agents", None, 200).await;
+    assert_eq!(agents["commands"][0]["name"], "my.agent", "it can be used at once: {agents}");
+    let gone = json!({"command": {"my.agent": null}});
+    let settings = walk.ok("PATCH", "/api/settings", Some(gone), 200).await;
+    assert_eq!(settings["settings"]["command"], json!({}), "null takes it out");
     walk.ok("GET", "/api/doctor", None, 200).await;
     assert_eq!(walk.ok("GET", "/api/approvals", None, 200).await, json!([]));
     approvals(walk).await;

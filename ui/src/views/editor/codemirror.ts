@@ -108,7 +108,7 @@ function base(separator: string): Extension[] {
   return [
     EditorState.lineSeparator.of(separator), nonce(), theme, syntaxHighlighting(colours), yamlFrontmatter({ content: markdown({ completeHTMLTags: false }) }),
     lineNumbers(), highlightSpecialChars(), drawSelection(), EditorView.lineWrapping, indentUnit.of('  '),
-    EditorView.contentAttributes.of({ 'aria-label': t.editor.label, spellcheck: 'false' }),
+    EditorView.contentAttributes.of({ 'aria-label': t.editor.label, spellcheck: 'false', tabindex: '0' }),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Task } from '../../api/types';
+import type { Policy, Task } from '../../api/types';
 import { draftOf, emptyDraft, errorsOf, fieldOf, inputOf, policyOf, readTime, scheduleOf } from './draft';
 
 describe('a draft', () => {
@@ -23,8 +23,21 @@ describe('a draft', () => {
     const errors = errorsOf({ ...emptyDraft(), kind: 'weekly', times: [], weekdays: [], policy: { ...emptyDraft().policy, timeout: 'soon' } });
     expect(Object.keys(errors).sort()).toEqual(['model', 'name', 'policy.timeout', 'prompt', 'times', 'weekdays']);
   });
-  it('empties what the form shows, and keeps what it does not', () => {
-    expect(policyOf(emptyDraft(), { timeout: '5m', signal: 'http://x', run_on: ['a'] })).toEqual({ signal: 'http://x', run_on: ['a'] });
+  it('carries a whole policy through the form and back', () => {
+    const policy: Policy = {
+      timeout: '5m', blocked_timeout: '1h', catch_up: 'latest', catch_up_window: '2d', overlap: 'queue', retries: 0, retry_backoff: '30s', notify: 'always',
+      run_on: ['desk', 'attic'], only_in: ['/home/you/my project', 'other'], budget: { runs_per_day: 3 }, signal: 'https://ping.example/x', variables: true, worktree: true,
+    };
+    expect(policyOf(draftOf(task, policy))).toEqual(policy);
+    expect(policyOf(draftOf(task, {})), 'what was not said stays open').toEqual({});
+    expect(policyOf(draftOf(task, { variables: false })), 'a switch that is off says nothing').toEqual({});
+  });
+  it('takes what stands between commas, and leaves out what is blank', () => {
+    const draft = emptyDraft();
+    Object.assign(draft.policy, { run_on: ' desk ,, attic,', only_in: ' , ', signal: 'ftp://x' });
+    expect(policyOf(draft)).toMatchObject({ run_on: ['desk', 'attic'] });
+    expect(policyOf(draft).only_in).toBeUndefined();
+    expect(errorsOf(draft)['policy.signal']).toContain('http');
   });
   it('finds its field for the engine’s', () => {
     expect([fieldOf('task.execution.providerID'), fieldOf('task.schedule.cron'), fieldOf('task.name')]).toEqual(['model', 'cron', 'name']);

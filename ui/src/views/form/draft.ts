@@ -4,6 +4,9 @@ import { machineZone } from '../../text/time';
 import { isDuration } from '../settings/fields';
 
 export type Kind = Schedule['kind'];
+/** What a policy can say, in the order of the form. All of it is text there; empty is what the settings say. */
+export const policyKeys = ['timeout', 'blocked_timeout', 'overlap', 'catch_up', 'catch_up_window', 'retries', 'retry_backoff', 'runs_per_day', 'notify', 'signal', 'run_on', 'only_in', 'variables', 'worktree'] as const;
+export type PolicyKey = (typeof policyKeys)[number];
 /** A task as the form holds it: all four kinds side by side, so that changing the kind loses nothing. */
 export interface Draft {
   id?: string;
@@ -23,7 +26,7 @@ export interface Draft {
   goalEnabled: boolean;
   goalTokenBudget: string;
   permissionAutoAccept: boolean;
-  policy: Record<'timeout' | 'blocked_timeout' | 'catch_up' | 'catch_up_window' | 'overlap' | 'retries' | 'retry_backoff' | 'notify' | 'runs_per_day', string>;
+  policy: Record<PolicyKey, string>;
 }
 
 export function emptyDraft(now: number = Date.now()): Draft {
@@ -32,7 +35,7 @@ export function emptyDraft(now: number = Date.now()): Draft {
   return {
     name: '', enabled: true, kind: 'daily', times: ['09:00'], weekdays: [1, 2, 3, 4, 5], date: `${tomorrow.getFullYear()}-${two(tomorrow.getMonth() + 1)}-${two(tomorrow.getDate())}`, time: '09:00', cron: '0 9 * * *',
     timezone: machineZone(), model: '', agent: '', variant: '', prompt: '', goalEnabled: false, goalTokenBudget: '', permissionAutoAccept: false,
-    policy: { timeout: '', blocked_timeout: '', catch_up: '', catch_up_window: '', overlap: '', retries: '', retry_backoff: '', notify: '', runs_per_day: '' },
+    policy: Object.fromEntries(policyKeys.map((key) => [key, ''])) as Draft['policy'],
   };
 }
 export function draftOf(task: Task, policy: Policy): Draft {
@@ -54,12 +57,17 @@ export function draftOf(task: Task, policy: Policy): Draft {
   draft.goalEnabled = execution.goalEnabled ?? false;
   draft.goalTokenBudget = execution.goalTokenBudget === undefined ? '' : String(execution.goalTokenBudget);
   draft.permissionAutoAccept = execution.permissionAutoAccept ?? false;
-  for (const key of Object.keys(draft.policy) as (keyof Draft['policy'])[]) {
-    const value = key === 'runs_per_day' ? policy.budget?.runs_per_day : policy[key];
-    draft.policy[key] = value === undefined ? '' : String(value);
-  }
+  for (const key of policyKeys) draft.policy[key] = written(key, policy);
   return draft;
 }
+/** Lists as they are written on one line; a switch that is off is as good as none. */
+function written(key: PolicyKey, policy: Policy): string {
+  const value = key === 'runs_per_day' ? policy.budget?.runs_per_day : policy[key];
+  if (value === undefined || value === false) return '';
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}
+const names = (text: string): string[] => text.split(',').map((name) => name.trim()).filter((name) => name !== '');
+
 export function scheduleOf(draft: Draft): Schedule {
   const timezone = draft.timezone;
   const times = [...draft.times].sort();
@@ -91,19 +99,17 @@ export function inputOf(draft: Draft): Omit<Task, 'id' | 'state'> & { id?: strin
     },
   };
 }
-export function policyOf(draft: Draft, before: Policy = {}): Policy {
-  const { timeout, blocked_timeout, catch_up, catch_up_window, overlap, retries, retry_backoff, notify, runs_per_day } = draft.policy;
-  const policy: Policy = { ...before };
-  for (const key of ['timeout', 'blocked_timeout', 'catch_up', 'catch_up_window', 'overlap', 'retries', 'retry_backoff', 'notify', 'budget'] as const) delete policy[key];
-  if (timeout) policy.timeout = timeout;
-  if (blocked_timeout) policy.blocked_timeout = blocked_timeout;
-  if (catch_up) policy.catch_up = catch_up as 'skip';
-  if (catch_up_window) policy.catch_up_window = catch_up_window;
-  if (overlap) policy.overlap = overlap as 'skip';
-  if (retries) policy.retries = Number(retries);
-  if (retry_backoff) policy.retry_backoff = retry_backoff;
-  if (notify) policy.notify = notify as 'always';
-  if (runs_per_day) policy.budget = { runs_per_day: Number(runs_per_day) };
+export function policyOf(draft: Draft): Policy {
+  const text = Object.fromEntries(policyKeys.map((key) => [key, draft.policy[key].trim()])) as Draft['policy'];
+  const policy: Policy = {};
+  for (const key of ['timeout', 'blocked_timeout', 'catch_up_window', 'retry_backoff', 'signal'] as const) if (text[key]) policy[key] = text[key];
+  for (const key of ['run_on', 'only_in'] as const) if (names(text[key]).length > 0) policy[key] = names(text[key]);
+  for (const key of ['variables', 'worktree'] as const) if (text[key] === 'true') policy[key] = true;
+  if (text.catch_up) policy.catch_up = text.catch_up as NonNullable<Policy['catch_up']>;
+  if (text.overlap) policy.overlap = text.overlap as NonNullable<Policy['overlap']>;
+  if (text.notify) policy.notify = text.notify as NonNullable<Policy['notify']>;
+  if (text.retries) policy.retries = Number(text.retries);
+  if (text.runs_per_day) policy.budget = { runs_per_day: Number(text.runs_per_day) };
   return policy;
 }
 export type Errors = Partial<Record<string, string>>;
@@ -119,6 +125,7 @@ export function errorsOf(draft: Draft): Errors {
   if (!/^[^/\s]+\/\S+$/.test(draft.model)) errors['model'] = t.form.needModel;
   if (draft.prompt.trim() === '') errors['prompt'] = t.form.needPrompt;
   for (const key of ['timeout', 'blocked_timeout', 'catch_up_window', 'retry_backoff'] as const) if (draft.policy[key] !== '' && !isDuration(draft.policy[key])) errors[`policy.${key}`] = t.form.badDuration;
+  if (draft.policy.signal !== '' && !/^https?:\/\/\S+$/.test(draft.policy.signal.trim())) errors['policy.signal'] = t.form.badUrl;
   for (const key of ['retries', 'runs_per_day'] as const) if (draft.policy[key] !== '' && !/^\d+$/.test(draft.policy[key])) errors[`policy.${key}`] = t.settings.badNumber;
   if (draft.goalEnabled && draft.goalTokenBudget !== '' && !/^\d+$/.test(draft.goalTokenBudget)) errors['goalTokenBudget'] = t.settings.badNumber;
   return errors;

@@ -10,7 +10,7 @@ import SquareArrowOutUpRight from '@lucide/svelte/icons/square-arrow-out-up-righ
 import Square from '@lucide/svelte/icons/square';
 import Trash from '@lucide/svelte/icons/trash-2';
 import type { TaskSummary } from '../../api/types';
-import type { MenuItem } from '../../components/Menu.svelte';
+import type { MenuItem } from '../../components/menu';
 import { copyText, deleteTask, duplicateTask, editPlace, resumeTask, runTask, stopRun, turnIntoLoop } from '../../stores/actions';
 import { confirm } from '../../stores/confirm.svelte';
 import { route } from '../../stores/route.svelte';
@@ -20,15 +20,18 @@ import { t } from '../../text';
 
 /** Asks, naming the file that goes, and deletes. */
 export async function askAndDelete(task: TaskSummary): Promise<boolean> {
-  const shared = task.seenIn > 1 ? ` ${t.tasks.deleteShared(task.seenIn)}` : '';
   const reply = await confirm.ask({
     title: t.tasks.deleteTitle(task.name),
-    text: task.loopFile ? t.tasks.deleteFile + shared : t.tasks.deleteJson,
+    text: task.loopFile ? t.tasks.deleteFile(task.seenIn) : t.tasks.deleteJson,
     ...(task.loopFile ? { detail: task.loopFile } : {}),
     yes: t.common.delete,
     danger: true,
   });
-  return reply === 'yes' && deleteTask(task);
+  if (reply !== 'yes' || !(await deleteTask(task))) return false;
+  // Where the task stood alone there is nothing left to see.
+  const { view, parts, query } = route.place;
+  if ((view === 'tasks' && parts[0] === task.projectId && parts[1] === task.id) || (view === 'editor' && query['path'] === task.loopFile)) route.go('tasks');
+  return true;
 }
 
 /** Everything that can be done with a task, in the order of use. */
@@ -42,7 +45,7 @@ export function taskMenu(task: TaskSummary): MenuItem[] {
   else items.push({ label: t.tasks.run, icon: Play, run: () => void runTask(task) });
   items.push({ label: t.common.edit, icon: Pencil, run: () => editPlace(task) });
   if (task.condition === 'auto_paused') items.push({ label: t.tasks.resume, icon: RotateCcw, run: () => void resumeTask(task) });
-  if (task.approvalHash) items.push({ label: t.tasks.approve, icon: ShieldCheck, run: () => route.go('needs') });
+  if (task.approvalHash) items.push({ label: t.tasks.approve, icon: ShieldCheck, run: () => route.go('tasks', [task.projectId, task.id]) });
   items.push('line', { label: t.tasks.duplicate, icon: Copy, run: () => void duplicateTask(task) });
   if (file) {
     items.push({ label: t.tasks.copyPath, icon: ClipboardCopy, run: () => void copyText(file, t.common.copied) });

@@ -2,6 +2,7 @@ use super::*;
 use crate::loops::template::{NewLoop, TemplateError, create_from_template, render};
 use crate::loops::write::{WriteError, write_file};
 use crate::task::Schedule;
+use crate::task::policy::Policy;
 use proptest::prelude::*;
 use std::fs;
 
@@ -13,6 +14,7 @@ fn new() -> NewLoop {
         enabled: true,
         agent: Some("a: b".into()),
         timezone: Some("Europe/Kyiv".into()),
+        policy: Policy::default(),
         prompt: "Do it".into(),
     }
 }
@@ -39,6 +41,21 @@ fn f09_a_form_reads_back_as_it_was_filled_in() {
     assert_eq!(definition.execution.model_id, "m:free");
     let second = create_from_template(&loops, &new()).expect("created");
     assert_eq!(second, loops.join("no-2.md"), "no file is ever replaced");
+}
+
+#[test]
+fn a_policy_goes_into_the_file() {
+    let policy: Policy = serde_json::from_value(serde_json::json!({
+        "timeout": "5m", "blocked_timeout": "1d", "catch_up": "latest", "catch_up_window": "2d", "overlap": "queue",
+        "retries": 0, "retry_backoff": "30s", "notify": "never", "run_on": ["desk", "no: 1"], "only_in": ["/a/b c"],
+        "budget": {"runs_per_day": 3}, "signal": "https://ping.test/x?a=b#c", "variables": true, "worktree": false,
+    }))
+    .expect("a policy");
+    let text = render(&NewLoop { policy: policy.clone(), ..new() }).expect("a loop");
+    let parsed = read(&text);
+    assert_eq!(parsed.diagnostics, [], "{text}");
+    assert_eq!(parsed.definition.expect("good").policy, Some(policy.into()), "{text}");
+    assert!(!render(&new()).expect("a loop").contains("policy"), "an empty one writes nothing");
 }
 
 #[test]
