@@ -10,7 +10,7 @@ pub const PER_PROJECT: usize = 100;
 
 /// A data folder, a home and projects in a temporary place.
 pub struct Load {
-    root: tempfile::TempDir,
+    dir: tempfile::TempDir,
     pub tasks: usize,
 }
 
@@ -36,15 +36,16 @@ impl Load {
 
     /// Makes the folders only.
     pub fn empty() -> Load {
-        let load = Load { root: tempfile::tempdir().expect("a folder"), tasks: 0 };
+        let load = Load { dir: tempfile::tempdir().expect("a folder"), tasks: 0 };
         for folder in [load.home(), load.data()] {
             fs::create_dir_all(folder).expect("made");
         }
         load
     }
 
-    pub fn root(&self) -> &Path {
-        self.root.path()
+    /// Returns the folder of everything. The folder above is watched too, so it is nobody else's.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("load")
     }
 
     pub fn home(&self) -> PathBuf {

@@ -7,7 +7,6 @@ use crate::output::{Ink, away, many};
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::event::{Event, EventKind};
-use loopkeeper_engine::memory;
 use loopkeeper_server::{Bound, ServeError, ServeOptions, bind, serve};
 use serde_json::json;
 use std::path::PathBuf;
@@ -63,8 +62,6 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     if args.open {
         super::open::browse(&link);
     }
-    // What is left to do is mostly waiting.
-    tokio::task::spawn_blocking(memory::return_unused);
     let told = tokio::spawn(tell(context.clone(), engine.clone(), events));
     serve(engine.clone(), bound, ended()).await;
     context

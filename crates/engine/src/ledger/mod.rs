@@ -173,6 +173,14 @@ impl Ledger {
         Ok((self.lock().generation << 40) + version)
     }
 
+    /// Lets go of the pages that are kept for the next reading; best effort.
+    pub fn return_unused(&self) {
+        let freed = self.read("freeing pages", |conn| conn.execute_batch("PRAGMA shrink_memory"));
+        if let Err(error) = freed {
+            tracing::debug!(%error, "the ledger's pages stay");
+        }
+    }
+
     /// Installs what is called at each named point of a write; it may panic to play a crash.
     #[cfg(any(test, feature = "testing"))]
     pub fn set_probe(&self, probe: impl Fn(&'static str) -> Injected + Send + Sync + 'static) {

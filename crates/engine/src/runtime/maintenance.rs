@@ -21,6 +21,9 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 /// report is found then.
 const LONGEST_REST_MS: i64 = 5 * 60 * 1000;
 
+/// How long a start takes with all that follows from it (20 s).
+const START_MS: i64 = 20_000;
+
 impl Runtime {
     /// Says whether a round would find nothing: asked each time, so that an idle process wakes no
     /// thread for nothing. Never waits.
@@ -30,6 +33,7 @@ impl Runtime {
         let last_prune = self.last_prune.load(Ordering::Relaxed);
         last_round != 0
             && now - last_round < LONGEST_REST_MS
+            && self.last_return.load(Ordering::Relaxed) != 0
             && last_prune != 0
             && now - last_prune < HOUR_MS
             && self.last_end.load(Ordering::Relaxed) == 0
@@ -79,7 +83,28 @@ impl Runtime {
             }
             runtime.pump();
             runtime.end_idle_server().await;
+            runtime.return_unused().await;
         });
+    }
+
+    /// Gives memory back that is not needed while nothing goes on; at most once in five minutes.
+    async fn return_unused(self: &Arc<Self>) {
+        let now = self.awake_ms();
+        let last = self.last_return.load(Ordering::Relaxed);
+        let recent = last != 0 && now - last < LONGEST_REST_MS;
+        // The host greets and surfaces open after the first round; the second one is quiet.
+        let starting = self.clock.now_ms() - self.began.load(Ordering::Relaxed) < START_MS;
+        if recent || starting || !lock(&self.active).is_empty() {
+            return;
+        }
+        self.last_return.store(now.max(1), Ordering::Relaxed);
+        let done = self.blocking(|runtime| {
+            runtime.ledger.return_unused();
+            crate::memory::return_unused();
+        });
+        if let Err(crashed) = done.await {
+            tracing::error!(%crashed, "giving memory back failed");
+        }
     }
 
     /// Pruning looks at every task's history, so it is done once an hour. Blocks.

@@ -84,6 +84,8 @@ pub(crate) struct Runtime {
     seen_version: AtomicI64,
     /// Awake ms of the last round that looked after everything; 0 before the first.
     pub last_round: AtomicI64,
+    /// Awake ms of the last time that unused memory was given back; 0 before the first.
+    last_return: AtomicI64,
     /// Awake ms of the last pruning; 0 before the first.
     last_prune: AtomicI64,
     /// Awake ms of the last end of a run here, for ending an idle OpenCode server.
@@ -162,6 +164,7 @@ impl Runtime {
             nudger,
             seen_version: AtomicI64::new(0),
             last_round: AtomicI64::new(0),
+            last_return: AtomicI64::new(0),
             last_prune: AtomicI64::new(0),
             last_end: AtomicI64::new(0),
             round: Notify::new(),
