@@ -1,66 +1,70 @@
-//! What a start took and an idle process does not need goes back to the system.
+//! What a start (or a window) took and a resting process does not need goes back to the system.
 
-/// Gives back memory that is free in the allocator, and the pages of the program's own code: what
-/// only the start needed would stay resident for ever. Code that is needed again comes from the
-/// page cache, a microsecond for each 64 kB. For a process that is about to rest.
+/// Gives back memory that is free in the allocator, and the pages of code that was run until now:
+/// what only the start needed would stay resident for ever. Code that is needed again comes from
+/// the system's cache of files, page by page. For a process that is about to rest.
 pub fn return_unused() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    {
-        // SAFETY: it takes no pointers, and the allocator locks itself.
-        unsafe { libc::malloc_trim(0) };
-    }
     #[cfg(target_os = "linux")]
     let_code_go();
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it takes a number, touches only what is free, and the allocator locks itself.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
-/// Unmaps the pages of our own code, which are clean copies of the program's file.
+/// Unmaps the pages of code, which are clean copies of what the files hold.
 #[cfg(target_os = "linux")]
 fn let_code_go() {
-    let Ok(program) = std::fs::read_link("/proc/self/exe") else { return };
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    for (start, length) in maps.lines().filter_map(|line| code_of(line, &program)) {
-        // SAFETY: the range is a mapping of this process, as the system says, that is executable
-        // and not writable: all its pages are what the file holds, and are read again from there.
-        unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    for (start, end) in unchanged_code(&smaps) {
+        // SAFETY: the range is one mapping of a file, only read and run, of which no page was
+        // changed; the kernel reads it again from the file when it is next touched.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
     }
 }
 
-/// Reads a line of `/proc/self/maps`: where the program's code lies, and how long it is. Data is
-/// left out, also what is read-only by now: the loader wrote addresses into it.
+/// Lists the mappings (start, end) of files' code in which nothing was changed since.
 #[cfg(target_os = "linux")]
-fn code_of(line: &str, program: &std::path::Path) -> Option<(usize, usize)> {
-    let mut words = line.split_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
-    if words.next()? != "r-xp" || std::path::Path::new(words.nth(3)?) != program {
-        return None;
+fn unchanged_code(smaps: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut code = None;
+    for line in smaps.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            // An address range, rights, offset, device, inode, path.
+            [range, rights, _, _, _, path, ..] if range.contains('-') => {
+                let limits = range.split_once('-').and_then(|(start, end)| {
+                    let number = |text| usize::from_str_radix(text, 16).ok();
+                    number(start).zip(number(end))
+                });
+                code = limits.filter(|_| *rights == "r-xp" && path.starts_with('/'));
+            }
+            ["Anonymous:", "0", "kB"] => found.extend(code.take()),
+            ["Anonymous:", ..] => code = None,
+            _ => {}
+        }
     }
-    let (start, end) =
-        (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
-    Some((start, end.checked_sub(start)?))
+    found
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
-    fn only_our_own_code_is_let_go() {
-        let program = Path::new("/usr/bin/loopkeeper");
-        let of = |line| code_of(line, program);
-        let code = "10000-1a000 r-xp 00001000 fe:00 7  /usr/bin/loopkeeper";
-        assert_eq!(of(code), Some((0x10000, 0xa000)), "code");
-        let data = "1a000-1b000 r--p 0000b000 fe:00 7  /usr/bin/loopkeeper";
-        assert_eq!(of(data), None, "data that the loader has written to");
-        assert_eq!(of("2a000-2b000 r-xp 00001000 fe:00 9  /usr/lib/libc.so.6"), None, "others'");
-        assert_eq!(of("2a000-2b000 r-xp 00000000 00:00 0"), None, "nobody's");
-        assert_eq!(of("nonsense"), None);
-    }
-
-    #[test]
-    fn what_runs_goes_on_running() {
+    fn only_unchanged_code_is_let_go() {
+        let smaps = "\
+7f10-7f20 r-xp 00000000 fe:01 12 /usr/lib/a b.so\nRss: 4 kB\nAnonymous:             0 kB\n\
+7f20-7f30 r-xp 00000000 fe:01 12 /usr/lib/changed.so\nAnonymous:             4 kB\n\
+7f30-7f40 r--p 00000000 fe:01 12 /usr/lib/data.so\nAnonymous:             0 kB\n\
+7f40-7f50 rw-p 00000000 00:00 0\nAnonymous:             0 kB\n\
+7f50-7f60 r-xp 00000000 00:00 0 [vdso]\nAnonymous:             0 kB\n";
+        assert_eq!(unchanged_code(smaps), [(0x7f10, 0x7f20)], "data and changes must stay");
+        let own = || std::fs::read_to_string("/proc/self/smaps").expect("a process reads its own");
+        let before = unchanged_code(&own());
+        assert!(!before.is_empty(), "this program has code");
         return_unused();
-        let text: String = (0..1000).map(|number: i32| number.to_string()).collect();
-        assert_eq!(text.len(), 2890, "code and memory are as they were");
+        assert_eq!(unchanged_code(&own()), before, "what is run comes back, at the same place");
     }
 }
