@@ -23,7 +23,7 @@ check-api: ## Ask a running server all that its description allows: no 5xx, noth
 
 bench: ## Measure the engine, and the built program from outside (about 40 minutes)
 	@scripts/setup.sh run && npm run --prefix ui build
-	@cargo bench --locked -p loopkeeper-engine --benches
+	@cargo bench --locked -p loopkeeper-engine --bench schedule --bench loops --bench ledger --bench engine
 	@cargo bench --locked -p loopkeeper --bench scenarios
 
 package: ## Build an installer for this system, into target/release/bundle

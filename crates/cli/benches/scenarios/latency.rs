@@ -26,7 +26,7 @@ fn measure(together: usize, occurrences: usize) {
         }
     }
     let settings = format!(
-        "[opencode]\nurl = \"{}\"\n[runs]\nglobal = 200\nper_project = 200\n[approval]\nmode = \"off\"\n",
+        "[opencode]\nurl = \"{}\"\n[runs]\nglobal = 200\nper_project = 200\n[approval]\nmode = \"none\"\n",
         stub.url
     );
     std::fs::write(load.settings(), settings).expect("written");
