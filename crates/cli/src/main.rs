@@ -55,7 +55,14 @@ fn main() -> ExitCode {
     log(&environment, matches!(cli.command, Command::Serve(_)));
     let json = cli.json;
     let context =
-        Context::new(environment, cli.data_dir.as_ref(), cli.opencode, cli.json, cli.quiet);
+        Context::new(environment, cli.data_dir.as_deref(), cli.opencode, cli.json, cli.quiet);
+    let context = match context {
+        Ok(context) => context,
+        Err(message) => {
+            eprintln!("loopkeeper: {message}");
+            return ExitCode::from(failure::USAGE);
+        }
+    };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = match runtime {
@@ -91,7 +98,7 @@ fn finish(outcome: Outcome, json: bool, context: &Context) -> u8 {
 /// Logs to standard error: what goes wrong, and with `serve` what goes on.
 fn log(environment: &Environment, serving: bool) {
     let usual = if serving { "info,hyper=warn,reqwest=warn" } else { "warn" };
-    let filter = environment.log.as_deref().unwrap_or(usual);
+    let filter = environment.machine.log.as_deref().unwrap_or(usual);
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let _ = tracing_subscriber::fmt()
