@@ -46,15 +46,18 @@ impl Environment {
     }
 }
 
-/// Turns off the buffer sharing with which some Linux drivers show an empty window; a value that
-/// the user has set stays. Called first in `main`.
+/// Turns off the buffer sharing with which some Linux drivers show an empty window; without it GTK
+/// has no use for a graphics driver either, which is large. A value that the user has set stays.
+/// Called first in `main`.
 #[cfg(target_os = "linux")]
 #[allow(clippy::disallowed_methods, reason = "an empty value is the user's choice too")]
 pub fn show_pages_on_every_driver() {
-    const VARIABLE: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
-    if std::env::var_os(VARIABLE).is_none() {
+    for (variable, value) in [("WEBKIT_DISABLE_DMABUF_RENDERER", "1"), ("GDK_GL", "disable")] {
+        if std::env::var_os(variable).is_some() {
+            return;
+        }
         // SAFETY: called first in `main`, when there is no second thread that could read it.
-        unsafe { std::env::set_var(VARIABLE, "1") };
+        unsafe { std::env::set_var(variable, value) };
     }
 }
 

@@ -114,6 +114,7 @@ impl Desktop {
         tauri::async_runtime::spawn(Arc::clone(self).draw_for_ever());
         tauri::async_runtime::spawn(Arc::clone(self).tell_for_ever());
         tauri::async_runtime::spawn(Arc::clone(self).run());
+        self.window.cool_down(&self.app);
         let me = Arc::downgrade(self);
         platform::watch_sleep(move || {
             if let Some(desktop) = me.upgrade() {

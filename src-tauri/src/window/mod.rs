@@ -17,8 +17,8 @@ use tauri::{
 
 /// The label of the one window, as `capabilities/main.json` names it.
 pub const LABEL: &str = "main";
-/// How long after a window's end its memory is given back: what the page held is freed a little
-/// later, and what WebKit started last has been there for so long.
+/// How long after the start or a window's end memory is given back: what the page held is freed a
+/// little later, and what WebKit started last has been there for so long.
 const COOLING: Duration = Duration::from_secs(10);
 
 /// The one window.
@@ -134,16 +134,7 @@ impl Window {
                 });
             }
             WindowEvent::Destroyed => {
-                let (me, app) = (self.clone(), window.app_handle().clone());
-                let number = self.built.load(Ordering::Relaxed);
-                tauri::async_runtime::spawn(async move {
-                    tokio::time::sleep(COOLING).await;
-                    let _none = lock(&me.building);
-                    let is_last = me.built.load(Ordering::Relaxed) == number;
-                    if is_last && app.get_webview_window(LABEL).is_none() {
-                        platform::give_memory_back();
-                    }
-                });
+                self.cool_down(window.app_handle());
             }
             _ => {}
         }
@@ -170,6 +161,20 @@ impl Window {
                 *known = Some(Frame { x: at.x, y: at.y, width, height, maximized });
             }
         }
+    }
+
+    /// Gives memory back after a while, if no window is built until then.
+    pub fn cool_down(&self, app: &AppHandle) {
+        let (me, app) = (self.clone(), app.clone());
+        let number = self.built.load(Ordering::Relaxed);
+        tauri::async_runtime::spawn(async move {
+            tokio::time::sleep(COOLING).await;
+            let _none = lock(&me.building);
+            let is_last = me.built.load(Ordering::Relaxed) == number;
+            if is_last && app.get_webview_window(LABEL).is_none() {
+                platform::give_memory_back();
+            }
+        });
     }
 
     /// Says whether the window may go, after asking about text that was not saved.

@@ -16,14 +16,49 @@ pub fn keep_heap_small() {
     }
 }
 
-/// Gives back what a window held that is gone; called when there is none.
+/// Gives back what the start or a window held; called when there is no window.
 pub fn give_memory_back() {
     end_network_process();
+    forget_code();
     #[cfg(target_env = "gnu")]
     // SAFETY: takes a number, touches only what is free.
     unsafe {
         libc::malloc_trim(0);
     }
+}
+
+/// Takes the code that was run until now out of this process; the system's cache of files has it
+/// still, and what is run again comes back page by page. Most of it served the start or a window.
+fn forget_code() {
+    let smaps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    for (start, end) in unchanged_code(&smaps) {
+        // SAFETY: the range is one mapping of a file, only read and run, of which no page was
+        // changed; the kernel reads it again from the file when it is next touched.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+    }
+}
+
+/// Lists the mappings (start, end) of files' code in which nothing was changed since.
+fn unchanged_code(smaps: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut code = None;
+    for line in smaps.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            // An address range, rights, offset, device, inode, path.
+            [range, rights, _, _, _, path, ..] if range.contains('-') => {
+                let limits = range.split_once('-').and_then(|(start, end)| {
+                    let number = |text| usize::from_str_radix(text, 16).ok();
+                    number(start).zip(number(end))
+                });
+                code = limits.filter(|_| *rights == "r-xp" && path.starts_with('/'));
+            }
+            ["Anonymous:", "0", "kB"] => found.extend(code.take()),
+            ["Anonymous:", ..] => code = None,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Ends the process that WebKit keeps for its network as long as the program lives. WebKit has no
@@ -69,6 +104,22 @@ fn children() -> Vec<i32> {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn only_unchanged_code_is_forgotten() {
+        let smaps = "\
+7f10-7f20 r-xp 00000000 fe:01 12 /usr/lib/a b.so\nRss: 4 kB\nAnonymous:             0 kB\n\
+7f20-7f30 r-xp 00000000 fe:01 12 /usr/lib/changed.so\nAnonymous:             4 kB\n\
+7f30-7f40 r--p 00000000 fe:01 12 /usr/lib/data.so\nAnonymous:             0 kB\n\
+7f40-7f50 rw-p 00000000 00:00 0\nAnonymous:             0 kB\n\
+7f50-7f60 r-xp 00000000 00:00 0 [vdso]\nAnonymous:             0 kB\n";
+        assert_eq!(unchanged_code(smaps), [(0x7f10, 0x7f20)], "data and changes must stay");
+        let own = || fs::read_to_string("/proc/self/smaps").expect("a process can read its own");
+        let before = unchanged_code(&own());
+        assert!(!before.is_empty(), "this program has code");
+        forget_code();
+        assert_eq!(unchanged_code(&own()), before, "what is run comes back, at the same place");
+    }
 
     #[test]
     fn children_are_found_and_nobody_else() {
