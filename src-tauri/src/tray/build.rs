@@ -209,7 +209,11 @@ fn running(runs: &[Run], now: i64) -> Item {
 }
 
 fn open_run(run: &Run, now: i64) -> String {
-    let since = || run.started_at.map(|at| format!(" {}", length(now - at))).unwrap_or_default();
+    // The menu is drawn anew once a minute: seconds would stand still.
+    let since = || {
+        let long = run.started_at.map(|at| now - at).filter(|long| *long >= 60_000);
+        long.map(|long| format!(" {}", length(long))).unwrap_or_default()
+    };
     match run.status {
         Status::Blocked => "waits for you".to_owned(),
         Status::Queued => "waits for its turn".to_owned(),
