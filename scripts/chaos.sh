@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh test
-[ -f ui/dist/index.html ] || npm run --prefix ui build
+scripts/page.sh
 failed=0
 cargo test --locked -p loopkeeper-engine --test chaos -- long || failed=1
 LOOPKEEPER_TEST_MINUTES=${LOOPKEEPER_TEST_MINUTES:-10} scripts/desktop-tests.sh test_sharing || failed=1

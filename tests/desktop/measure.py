@@ -95,6 +95,7 @@ def mappings(pid, count=12):
 
 def settled(pid):
     """Waits until the figure stands still for three seconds, and returns it."""
+    time.sleep(15)  # memory is given back a while after the start, and after a window
     last, same = pss(pid), 0
     for _ in range(60):
         time.sleep(1)
