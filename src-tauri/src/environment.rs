@@ -14,6 +14,7 @@ pub struct Environment {
     /// The folders in force.
     pub paths: Paths,
     /// What is started at login: the AppImage's file where there is one, else this program's.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the plugin finds it itself"))]
     pub program: PathBuf,
 }
 
