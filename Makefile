@@ -9,7 +9,7 @@ run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
 test: ## Set up, check and run every test
 	@scripts/test.sh
 
-chaos: ## Kill, stop and starve 8 processes over 10,000 slots, and let one run for long (up to an hour)
+chaos: ## Kill, stop and starve 8 processes over 10,000 slots, let one run for long, and desktops for 10 minutes (an hour)
 	@scripts/chaos.sh
 
 check: ## Formatting, lints, types, dependency policy, generated files

@@ -19,8 +19,28 @@ if [ ! -f ui/dist/index.html ]; then
   echo "desktop tests: ui/dist is missing: run make ui" >&2
   exit 1
 fi
-cargo build --locked -p loopkeeper -p loopkeeper-desktop
+# With LOOPKEEPER_TEST_PROGRAMS=DIR the programs of that folder are tested.
+[ -n "${LOOPKEEPER_TEST_PROGRAMS:-}" ] || cargo build --locked -p loopkeeper -p loopkeeper-desktop
 cd tests/desktop
 export PYTHONDONTWRITEBYTECODE=1
-if [ $# -eq 0 ]; then exec /usr/bin/python3 -m unittest discover -v -p 'test_*.py'; fi
-exec /usr/bin/python3 -m unittest -v "$@"
+if [ $# -gt 0 ]; then exec /usr/bin/python3 -m unittest -v "$@"; fi
+
+# Each file is a process with a screen of its own. They wait most of the time, so some run at once.
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+failed=0
+running=0
+for file in test_*.py; do
+  if [ $running -eq 3 ]; then
+    wait -n || failed=1
+    running=$((running - 1))
+  fi
+  /usr/bin/python3 -m unittest -v "${file%.py}" >"$logs/$file" 2>&1 &
+  running=$((running + 1))
+done
+while [ $running -gt 0 ]; do
+  wait -n || failed=1
+  running=$((running - 1))
+done
+cat "$logs"/*
+exit $failed

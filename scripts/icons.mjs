@@ -14,8 +14,9 @@ const work = mkdtempSync(join(tmpdir(), 'loopkeeper-icons-'));
 /** What the bundles of the three systems need. */
 const application = ['32x32.png', '128x128.png', '128x128@2x.png', 'icon.icns', 'icon.ico', 'icon.png'];
 const states = ['armed', 'running', 'attention', 'paused'];
-/** The line's colour, named by the panel that it is read on. */
-const panels = { 'on-light': '#23272e', 'on-dark': '#f2f3f5' };
+/** The line's colour by the file's ending. Nobody can ask a panel for its own colour, so the usual
+ *  one is as far from white as from black; macOS colours its templates itself. */
+const colours = { '': '#1b7fb5', '-template': '#000000' };
 /** 24 px at double density; the panel scales it down. */
 const traySize = '48';
 
@@ -31,11 +32,11 @@ try {
 
   for (const state of states) {
     const drawing = readFileSync(join(icons, `tray/${state}.svg`), 'utf8');
-    for (const [panel, colour] of Object.entries(panels)) {
-      const svg = join(work, `${state}-${panel}.svg`);
+    for (const [ending, colour] of Object.entries(colours)) {
+      const svg = join(work, `${state}${ending}.svg`);
       writeFileSync(svg, drawing.replaceAll('currentColor', colour));
       render(svg, work, '-p', traySize);
-      copyFileSync(join(work, `${traySize}x${traySize}.png`), join(icons, `tray/${state}-${panel}.png`));
+      copyFileSync(join(work, `${traySize}x${traySize}.png`), join(icons, `tray/${state}${ending}.png`));
     }
   }
 } finally {

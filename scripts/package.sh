@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh package
-npm run --prefix ui build
+scripts/page.sh
 case $(uname) in
   Linux) bundle=deb ;;
   Darwin) bundle=dmg ;;
@@ -23,4 +23,5 @@ install -m 755 "$program" "$stage/loopkeeper"
 "$program" completions bash >"$stage/loopkeeper.bash"
 "$program" completions zsh >"$stage/_loopkeeper"
 "$program" completions fish >"$stage/loopkeeper.fish"
+gzip -9nc CHANGELOG.md >"$stage/changelog.gz"
 exec ui/node_modules/.bin/tauri build --bundles "$bundle" "$@"

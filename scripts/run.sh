@@ -18,11 +18,7 @@ if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
 fi
 
 # The page is part of the program.
-page_is_current() {
-  [ -f ui/dist/index.html ] &&
-    [ -z "$(find ui/src ui/public ui/index.html ui/*.ts ui/*.json -newer ui/dist/index.html -print -quit)" ]
-}
-page_is_current || npm run --silent --prefix ui build -- --logLevel error
+scripts/page.sh
 cargo build --locked -p loopkeeper
 built=${CARGO_TARGET_DIR:-target}/debug
 program=$built/loopkeeper

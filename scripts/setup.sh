@@ -45,7 +45,7 @@ look() {
   need dbus any_of dbus-run-session
   need dunst any_of dunst
   need webkit2gtk-driver any_of WebKitWebDriver
-  need imagemagick any_of convert magick
+  need imagemagick any_of import
   need xdotool any_of xdotool
   need wmctrl any_of wmctrl
   need x11-utils any_of xwininfo

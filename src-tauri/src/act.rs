@@ -23,6 +23,7 @@ pub async fn perform(desktop: Arc<Desktop>, action: Action) {
             platform::set_start_at_login(app, environment, on)
         }
         Action::TryAgain => desktop.try_run().await,
+        Action::Quit if !desktop.window.may_close(&desktop.app).await => Ok(()),
         Action::Quit => return desktop.quit(true).await,
         _ => match desktop.running() {
             Some(running) => ask(&desktop, &running, &action).await.map_err(sentence),

@@ -29,6 +29,7 @@ pub async fn api(
     body: Option<Value>,
     if_match: Option<String>,
 ) -> Result<Reply, String> {
+    tracing::debug!(method, path, "the page asks");
     let Some(Running { router, .. }) = desktop.running() else {
         let error = desktop.problem().unwrap_or_else(|| "Loopkeeper is starting".to_owned());
         let body = json!({ "error": error, "code": "unavailable" });

@@ -23,6 +23,7 @@ mod words;
 use arguments::Arguments;
 use desktop::Desktop;
 use environment::Environment;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,7 @@ const NO_TRAY: &str = "Nobody shows tray icons in this session, so Loopkeeper op
 
 fn main() -> ExitCode {
     environment::show_pages_on_every_driver();
+    loopkeeper_engine::memory::keep_heap_small();
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
             return ExitCode::from(4);
         }
     };
-    if !environment.has_screen {
+    if !environment.machine.has_screen {
         eprintln!("loopkeeper-desktop: there is no screen; without one, use `loopkeeper serve`");
         return ExitCode::from(4);
     }
@@ -73,13 +75,21 @@ fn main() -> ExitCode {
 }
 
 fn log(environment: &Environment) {
-    let filter = environment.log.as_deref().unwrap_or("warn");
+    let filter = environment.machine.log.as_deref().unwrap_or("warn,zbus=error");
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
 }
 
 fn run(arguments: Arguments, environment: Environment) -> tauri::Result<()> {
+    // Each thread costs memory, and an engine waits most of its time.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    tauri::async_runtime::set(runtime.handle().clone());
     let builder = tauri::Builder::default()
         .plugin(single_instance(&environment))
         .plugin(tauri_plugin_dialog::init())
@@ -111,11 +121,17 @@ fn run(arguments: Arguments, environment: Environment) -> tauri::Result<()> {
             Ok(())
         })
         .build(context())?;
-    app.run(|_, event| {
+    app.run(|_app, event| match event {
         // Closing the last window asks to exit without a code; only Quit gives one.
-        if let RunEvent::ExitRequested { code: None, api, .. } = event {
-            api.prevent_exit();
+        RunEvent::ExitRequested { code: None, api, .. } => api.prevent_exit(),
+        // The program's icon in the dock was clicked.
+        #[cfg(target_os = "macos")]
+        RunEvent::Reopen { .. } => {
+            if let Some(desktop) = desktop::of(_app) {
+                desktop.open(None);
+            }
         }
+        _ => {}
     });
     Ok(())
 }

@@ -82,7 +82,7 @@ class Notifications(dbus.service.Object):
         number = len(self.received) + 1
         self.received.append({
             "id": number, "title": str(title), "body": str(body), "urgency": int(hints["urgency"]),
-            "buttons": {str(label): str(key) for key, label in zip(actions[::2], actions[1::2])},
+            "at": time.monotonic(), "buttons": {str(label): str(key) for key, label in zip(actions[::2], actions[1::2])},
         })
         self.session.happened()
         return dbus.UInt32(number)
@@ -144,7 +144,7 @@ class Session:
             file.write(CONFIG.format(folder=folder))
         self.daemon = subprocess.Popen(
             ["dbus-daemon", "--config-file", config, "--nofork", "--nopidfile", "--print-address"],
-            stdout=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )
         self.address = self.daemon.stdout.readline().strip()
         self.changes = threading.Condition()
@@ -172,7 +172,7 @@ class Session:
         with self.changes:
             self.changes.notify_all()
 
-    def until(self, what, found, seconds=30):
+    def until(self, what, found, seconds=90, every=0.2):
         """Waits until `found()` returns something true, and returns it; looks again after each
         signal, and now and then for what sends none."""
         end = time.monotonic() + seconds
@@ -187,7 +187,7 @@ class Session:
             if time.monotonic() > end:
                 raise AssertionError(f"never happened: {what}; at last: {last!r}")
             with self.changes:
-                self.changes.wait(0.2)
+                self.changes.wait(every)
 
     def item(self):
         """Returns the tray item's properties and its menu."""
@@ -240,7 +240,7 @@ class Session:
                 yield from text(inside, depth + 1)
         return "\n".join(text(self.menu(), 0))
 
-    def note(self, title, seconds=30):
+    def note(self, title, seconds=90):
         """Waits for a notification whose title holds `title`."""
         return self.until(
             f"a notification {title!r} among {[note['title'] for note in self.notifications.received]}",

@@ -8,7 +8,7 @@ use loopkeeper_engine::Paths;
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::engine::{Engine, EngineOptions};
 use loopkeeper_engine::settings::Settings;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What every command is given.
@@ -24,23 +24,27 @@ pub struct Context {
 
 impl Context {
     /// Puts the environment and the flags together.
+    ///
+    /// # Errors
+    /// The data folder's path cannot be used.
     pub fn new(
         environment: Environment,
-        data: Option<&PathBuf>,
+        data: Option<&Path>,
         opencode: Option<String>,
         json: bool,
         quiet: bool,
-    ) -> Context {
+    ) -> Result<Context, String> {
         let mut environment = environment;
-        environment.opencode.flag = opencode;
+        environment.machine.opencode.flag = opencode;
         let out = Output {
             colour: environment.colour && !json,
             json,
             quiet,
             progress: environment.progress,
-            zone: environment.zone.parse().unwrap_or(Tz::UTC),
+            zone: environment.machine.zone.parse().unwrap_or(Tz::UTC),
         };
-        Context { paths: environment.paths(data), environment, out }
+        let paths = environment.machine.paths(data)?;
+        Ok(Context { paths, environment, out })
     }
 
     /// Returns wall time, ms since 1970.
@@ -70,15 +74,15 @@ impl Context {
     /// # Errors
     /// The data folder cannot be used.
     pub async fn open_with(&self, settings: Settings, watch: bool) -> Result<Engine, Failure> {
-        let mut opencode = self.environment.opencode.clone();
+        let mut opencode = self.environment.machine.opencode.clone();
         // Only what may start one asks the login shell, which can take its time.
-        opencode.binaries = self.environment.opencode_programs(watch).await;
+        opencode.binaries = self.environment.machine.opencode_programs(watch).await;
         let options = EngineOptions {
             paths: self.paths.clone(),
             clock: Arc::new(SystemClock),
             settings,
-            machine_zone: self.environment.zone.clone(),
-            host_name: self.environment.host_name.clone(),
+            machine_zone: self.environment.machine.zone.clone(),
+            host_name: self.environment.machine.host_name.clone(),
             environment: opencode,
             watch,
         };

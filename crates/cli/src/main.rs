@@ -46,6 +46,7 @@ struct Cli {
 const EXITS: &str = "Exit codes: 0 done, 1 failed or findings, 2 usage, 3 refused (already running, not approved), 4 data folder or agent unreachable or port taken.";
 
 fn main() -> ExitCode {
+    loopkeeper_engine::memory::keep_heap_small();
     let cli = Cli::parse();
     let environment = match Environment::read() {
         Ok(environment) => environment,
@@ -57,7 +58,14 @@ fn main() -> ExitCode {
     let _log = log(&environment, matches!(cli.command, Command::Serve(_)));
     let json = cli.json;
     let context =
-        Context::new(environment, cli.data_dir.as_ref(), cli.opencode, cli.json, cli.quiet);
+        Context::new(environment, cli.data_dir.as_deref(), cli.opencode, cli.json, cli.quiet);
+    let context = match context {
+        Ok(context) => context,
+        Err(message) => {
+            eprintln!("loopkeeper: {message}");
+            return ExitCode::from(failure::USAGE);
+        }
+    };
     // One thread wakes for what is due; files, the ledger and terminals are waited for elsewhere.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
@@ -98,7 +106,7 @@ const LINES_WAITING: usize = 1_000;
 /// is written when the answer is dropped.
 fn log(environment: &Environment, serving: bool) -> Option<WorkerGuard> {
     let usual = if serving { "info,hyper=warn,reqwest=warn" } else { "warn" };
-    let filter = environment.log.as_deref().unwrap_or(usual);
+    let filter = environment.machine.log.as_deref().unwrap_or(usual);
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let (writer, guard) = if serving {

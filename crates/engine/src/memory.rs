@@ -1,5 +1,15 @@
 //! What a start (or a window) took and a resting process does not need goes back to the system.
 
+/// Bounds the heaps that threads have to themselves: what one of them freed, no other could use.
+/// For the first line of `main`, when there is no second thread yet.
+pub fn keep_heap_small() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: takes two numbers.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 2);
+    }
+}
+
 /// Gives back memory that is free in the allocator, and the pages of code that was run until now:
 /// what only the start needed would stay resident for ever. Code that is needed again comes from
 /// the system's cache of files, page by page. For a process that is about to rest.

@@ -5,14 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Where tests are.
-const FOLDERS: [&str; 3] = ["crates", "src-tauri", "ui"];
-
-/// What belongs to parts that are tested by other means than a named test.
-const ELSEWHERE: [(&str, &str); 3] = [
-    ("L02", "the desktop's own run on a screen"),
-    ("L03", "the desktop's own run on a screen"),
-    ("L05", "the desktop's own run on a screen"),
-];
+const FOLDERS: [&str; 4] = ["crates", "src-tauri", "tests/desktop", "ui"];
 
 /// A test and where it is.
 type Found = BTreeMap<String, BTreeSet<(String, String)>>;
@@ -40,7 +33,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
             if !["target", "node_modules", "dist"].contains(&name.as_str()) {
                 sources(&path, into);
             }
-        } else if name.ends_with(".rs") || name.ends_with(".test.ts") {
+        } else if [".rs", ".test.ts", ".py"].iter().any(|end| name.ends_with(end)) {
             into.push(path);
         }
     }
@@ -55,13 +48,17 @@ fn scan(file: &str, text: &str, ids: &BTreeMap<String, String>, found: &mut Foun
             .iter()
             .find_map(|start| line.strip_prefix(start))
             .and_then(|rest| rest.split_once(['\'', '"']));
+        let python = line
+            .strip_prefix("def ")
+            .filter(|name| name.starts_with("test_"))
+            .and_then(|rest| rest.split_once('('));
         if line.starts_with("///") || line.starts_with("//") {
             above.push_str(line);
         } else if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
             is_test = true;
         } else if line.starts_with("#[") {
             // Another attribute between the comment and the function.
-        } else if let Some((name, _)) = script {
+        } else if let Some((name, _)) = script.or(python) {
             note(file, name, name, ids, found);
             above.clear();
         } else {
@@ -102,10 +99,7 @@ fn found(ids: &BTreeMap<String, String>) -> Found {
 fn every_case_is_named_by_a_test() {
     let ids = cases();
     let found = found(&ids);
-    let missing: Vec<&String> = ids
-        .keys()
-        .filter(|id| !found.contains_key(*id) && ELSEWHERE.iter().all(|(other, _)| other != id))
-        .collect();
+    let missing: Vec<&String> = ids.keys().filter(|id| !found.contains_key(*id)).collect();
     assert!(missing.is_empty(), "no test names these cases, in its name or above it: {missing:?}");
 }
 
@@ -122,12 +116,6 @@ fn the_table_of_cases_says_where_each_is() {
         let [id, area, tests] = cells.as_slice() else { panic!("three cells a row: {line}") };
         assert_eq!(ids.get(*id).map(String::as_str), Some(*area), "{line}");
         rows.insert((*id).to_owned());
-        if let Some((_, place)) = ELSEWHERE.iter().find(|(other, _)| other == id)
-            && !found.contains_key(*id)
-        {
-            assert_eq!(tests, place, "{id}");
-            continue;
-        }
         let named: BTreeSet<String> = found
             .get(*id)
             .into_iter()

@@ -3,7 +3,8 @@
 //! - `Notifier::start(…)` and `show(note)`: notifications, with buttons where the system has them;
 //! - `starts_at_login`, `set_start_at_login`, `repair_start_at_login`;
 //! - `watch_sleep(wake)`: tells of a suspend that is over; `KeepAwake::hold()` keeps one away;
-//! - `tray_is_shown()`: whether somebody shows tray icons; `give_memory_back()`.
+//! - `tray_is_shown()`: whether somebody shows tray icons;
+//! - `give_memory_back()`, called after a window; `end_pages()`, for pages that do not answer.
 
 use crate::tray::menu::Action;
 use std::sync::Arc;

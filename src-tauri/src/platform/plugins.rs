@@ -3,20 +3,50 @@
 use super::OnClick;
 use crate::environment::Environment;
 use crate::notes::Note;
+use crate::tray::menu::Action;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tauri::AppHandle;
 use tauri_plugin_autostart::ManagerExt as _;
-use tauri_plugin_notification::NotificationExt as _;
+use tauri_plugin_notification::{self as plugin, ActionType, NotificationExt as _};
 
-/// Shows notifications; those of the plugin have no buttons here.
+/// How many notifications can still be clicked; nobody tells when one has gone.
+const CLICKABLE: usize = 50;
+
+/// The notifications that were shown, by the plugin's number.
+type Shown = Arc<Mutex<BTreeMap<i32, Note>>>;
+
+/// Shows notifications, with buttons.
 #[derive(Clone)]
 pub struct Notifier {
     app: AppHandle,
+    shown: Shown,
+    count: Arc<AtomicI32>,
 }
 
 impl Notifier {
-    /// Makes one.
-    pub fn start(app: AppHandle, _on_click: OnClick) -> Notifier {
-        Notifier { app }
+    /// Makes one that reports clicks.
+    pub fn start(app: AppHandle, on_click: OnClick) -> Notifier {
+        let shown = Shown::default();
+        let known = Arc::clone(&shown);
+        let listens = app.notification().on_action(move |clicked| {
+            let Some(number) = clicked.notification().map(|note| note.id()) else { return };
+            let mut shown = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(note) = shown.remove(&number) else { return };
+            let action = match clicked.action_id() {
+                "tap" => Some(Action::Open(Some(note.place))),
+                key => note.buttons.into_iter().find(|(label, _)| label == key).map(|(_, a)| a),
+            };
+            drop(shown);
+            if let Some(action) = action {
+                on_click(action);
+            }
+        });
+        if let Err(error) = listens {
+            tracing::debug!(%error, "notifications tell no clicks");
+        }
+        Notifier { app, shown, count: Arc::default() }
     }
 
     /// Shows a notification.
@@ -24,8 +54,27 @@ impl Notifier {
     /// # Errors
     /// What the system answered.
     pub fn show(&self, note: &Note) -> Result<(), String> {
-        let builder = self.app.notification().builder().title(&note.title).body(&note.body);
-        builder.show().map_err(|error| error.to_string())
+        let number = {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let number = self.count.fetch_add(1, Ordering::Relaxed);
+            shown.insert(number, note.clone());
+            while shown.len() > CLICKABLE {
+                shown.pop_first();
+            }
+            number
+        };
+        self.notify(number, note).map_err(|error| error.to_string())
+    }
+
+    fn notify(&self, number: i32, note: &Note) -> plugin::Result<()> {
+        let notifications = self.app.notification();
+        let labels: Vec<&str> = note.buttons.iter().map(|(label, _)| label.as_str()).collect();
+        let kind = labels.join("/");
+        let buttons = labels.iter().map(|label| plugin::Action::builder(*label, *label).build());
+        let buttons = ActionType::builder(&kind).actions(buttons.collect()).build();
+        notifications.register_action_types(vec![buttons])?;
+        let builder = notifications.builder().id(number).title(&note.title).body(&note.body);
+        builder.action_type_id(kind).show()
     }
 }
 

@@ -50,3 +50,6 @@ pub fn tray_is_shown() -> bool {
 
 /// The system takes it back by itself.
 pub fn give_memory_back() {}
+
+/// The system ends them with the window.
+pub fn end_pages() {}

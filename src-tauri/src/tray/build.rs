@@ -9,7 +9,7 @@ use loopkeeper_engine::view::{Condition, Need, NeedKind, Overview, TaskSummary};
 use std::collections::HashMap;
 
 /// How many tasks have a line of their own; the rest is in the window.
-const TASKS: usize = 25;
+pub const TASKS: usize = 25;
 /// The same for needs and for runs.
 const FEW: usize = 10;
 /// How long a name and a sentence may be, in characters.
@@ -21,7 +21,7 @@ const SENTENCE: usize = 72;
 pub struct Facts<'a> {
     /// The whole; `None` while the engine is not there.
     pub overview: Option<&'a Overview>,
-    /// The tasks as lists show them.
+    /// The first tasks as lists show them; more than [`TASKS`] are not needed.
     pub tasks: &'a [TaskSummary],
     /// Wall time, ms since 1970.
     pub now: i64,
@@ -44,7 +44,7 @@ pub fn build(facts: &Facts<'_>) -> Menu {
     if !overview.running.is_empty() {
         items.push(running(&overview.running, facts.now));
     }
-    items.push(tasks(facts));
+    items.push(tasks(facts, overview.tasks));
     items.push(pause(overview));
     items.push(Item::Separator);
     items.push(Item::act("Open Loopkeeper", Action::Open(None)));
@@ -209,7 +209,11 @@ fn running(runs: &[Run], now: i64) -> Item {
 }
 
 fn open_run(run: &Run, now: i64) -> String {
-    let since = || run.started_at.map(|at| format!(" {}", length(now - at))).unwrap_or_default();
+    // The menu is drawn anew once a minute: seconds would stand still.
+    let since = || {
+        let long = run.started_at.map(|at| now - at).filter(|long| *long >= 60_000);
+        long.map(|long| format!(" {}", length(long))).unwrap_or_default()
+    };
     match run.status {
         Status::Blocked => "waits for you".to_owned(),
         Status::Queued => "waits for its turn".to_owned(),
@@ -218,7 +222,7 @@ fn open_run(run: &Run, now: i64) -> String {
     }
 }
 
-fn tasks(facts: &Facts<'_>) -> Item {
+fn tasks(facts: &Facts<'_>, total: usize) -> Item {
     if facts.tasks.is_empty() {
         return Item::act("Tasks…", Action::Open(Some(Place::Tasks)));
     }
@@ -232,9 +236,9 @@ fn tasks(facts: &Facts<'_>) -> Item {
         .take(TASKS)
         .map(|summary| task(summary, same.get(summary.name.as_str()) > Some(&1), facts))
         .collect();
-    if facts.tasks.len() > TASKS {
+    if total > TASKS {
         items.push(Item::Separator);
-        let label = format!("All {} tasks…", facts.tasks.len());
+        let label = format!("All {total} tasks…");
         items.push(Item::act(label, Action::Open(Some(Place::Tasks))));
     }
     Item::sub("Tasks", items)
@@ -295,7 +299,11 @@ fn next(summary: &TaskSummary, facts: &Facts<'_>) -> String {
 fn last_result(run: Option<&Run>, now: i64) -> String {
     let Some(run) = run else { return "Never ran".to_owned() };
     let when = run.finished_at.or(run.started_at).or(run.scheduled_for);
-    let when = when.map(|at| format!(" {}", away(at, now))).unwrap_or_default();
+    let when = when.map(|at| match away(at, now).as_str() {
+        "now" => " just now".to_owned(),
+        away => format!(" {away}"),
+    });
+    let when = when.unwrap_or_default();
     let took = run.duration_ms.map(|ms| format!(" · {}", length(ms))).unwrap_or_default();
     let because = |word: &str| match &run.error {
         Some(error) => format!("✗ {word}{when}: {}", line(error, SENTENCE)),

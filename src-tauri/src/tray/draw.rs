@@ -186,17 +186,16 @@ pub(super) fn literal(label: &str) -> String {
 fn picture(icon: Icon) -> Image<'static> {
     #[cfg(target_os = "macos")]
     return match icon {
-        Icon::Attention => tauri::include_image!("../icons/tray/attention-on-light.png"),
-        Icon::Paused => tauri::include_image!("../icons/tray/paused-on-light.png"),
-        Icon::Running => tauri::include_image!("../icons/tray/running-on-light.png"),
-        Icon::Armed => tauri::include_image!("../icons/tray/armed-on-light.png"),
+        Icon::Attention => tauri::include_image!("../icons/tray/attention-template.png"),
+        Icon::Paused => tauri::include_image!("../icons/tray/paused-template.png"),
+        Icon::Running => tauri::include_image!("../icons/tray/running-template.png"),
+        Icon::Armed => tauri::include_image!("../icons/tray/armed-template.png"),
     };
-    // Panels and task bars are dark unless somebody changed that.
     #[cfg(not(target_os = "macos"))]
     match icon {
-        Icon::Attention => tauri::include_image!("../icons/tray/attention-on-dark.png"),
-        Icon::Paused => tauri::include_image!("../icons/tray/paused-on-dark.png"),
-        Icon::Running => tauri::include_image!("../icons/tray/running-on-dark.png"),
-        Icon::Armed => tauri::include_image!("../icons/tray/armed-on-dark.png"),
+        Icon::Attention => tauri::include_image!("../icons/tray/attention.png"),
+        Icon::Paused => tauri::include_image!("../icons/tray/paused.png"),
+        Icon::Running => tauri::include_image!("../icons/tray/running.png"),
+        Icon::Armed => tauri::include_image!("../icons/tray/armed.png"),
     }
 }

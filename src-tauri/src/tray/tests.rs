@@ -213,6 +213,10 @@ fn a_running_task_can_be_stopped() {
     assert_eq!(one[0], Item::act("Stop", Action::Stop(7)), "its run is ended");
     let shown = inside(inside(&menu.items, "Tasks"), "task 0 — running 3 min");
     assert_eq!(shown[1], Item::act("Stop", Action::Stop(7)), "instead of Run now");
+    let young = run(json!({ "startedAt": NOW - 5_000 }));
+    let menu = self::menu(&overview(1, json!({ "running": [young] })), &[]);
+    let all = inside(&menu.items, "Running (1)");
+    assert_eq!(labels(all), ["task 0 — running"], "seconds would stand still in an open menu");
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
 /// Adds what no file shows alone: names that clash or shadow, links that are no loops.
 fn add_what_files_do_to_each_other(checked: &mut [Checked], context: &Context) {
     let here = &context.environment.here;
-    let found = discover(here, &context.environment.home, &mut Cache::default());
+    let found = discover(here, &context.environment.machine.home, &mut Cache::default());
     for (path, diagnostic) in found.diagnostics {
         let file = checked.iter_mut().find(|file| here.join(&file.path) == path);
         if let Some(file) = file.filter(|file| !file.diagnostics.contains(&diagnostic)) {
@@ -66,7 +66,7 @@ fn check(path: PathBuf, context: &Context) -> Checked {
     let here = context.environment.here.join(&path);
     match std::fs::read(&here) {
         Ok(bytes) => {
-            let view = check_loop(&bytes, &context.environment.zone, context.now());
+            let view = check_loop(&bytes, &context.environment.machine.zone, context.now());
             Checked {
                 path,
                 ok: view.ok,

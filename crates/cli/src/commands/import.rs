@@ -51,7 +51,8 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         let mut row = json!({
             "line": number, "name": found.name, "text": found.text(), "notCarriedOver": found.lost,
         });
-        let check = check_loop(found.text().as_bytes(), &context.environment.zone, context.now());
+        let check =
+            check_loop(found.text().as_bytes(), &context.environment.machine.zone, context.now());
         if !check.ok {
             failed = true;
             row["imported"] = false.into();
@@ -99,7 +100,7 @@ async fn create(
 
 /// cron starts in the home folder, and its lines say `~` and `$HOME`.
 fn home(folder: &str, context: &Context) -> PathBuf {
-    let home = &context.environment.home;
+    let home = &context.environment.machine.home;
     for prefix in ["~", "$HOME", "${HOME}"] {
         if let Some(rest) = folder.strip_prefix(prefix)
             && (rest.is_empty() || rest.starts_with('/'))

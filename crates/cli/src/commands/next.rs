@@ -33,7 +33,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     let after =
         args.after.as_deref().map_or(Ok(now), |text| instant(text, now, context.out.zone))?;
     let preview =
-        preview_schedule(&schedule, &context.environment.zone, after, usize::from(args.n));
+        preview_schedule(&schedule, &context.environment.machine.zone, after, usize::from(args.n));
     let preview = preview.map_err(|error| match error {
         EngineError::Invalid { message, .. } => Failure::new(FAILED, message),
         other => other.into(),

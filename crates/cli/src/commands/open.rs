@@ -32,7 +32,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         } else {
             context.out.line(url);
         }
-        if !args.print && !context.out.json && context.environment.has_screen {
+        if !args.print && !context.out.json && context.environment.machine.has_screen {
             browse(url);
         }
         return Ok(DONE);

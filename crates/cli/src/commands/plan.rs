@@ -75,7 +75,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     let settings = context.settings()?;
     let world = World {
         now,
-        host: context.environment.host_name.clone(),
+        host: context.environment.machine.host_name.clone(),
         pause: None,
         global: settings.runs.global,
         per_project: settings.runs.per_project,
@@ -148,8 +148,13 @@ fn occur(
 ) -> Result<bool, EngineError> {
     let mut after = from;
     loop {
-        let batch =
-            preview_schedule(&detail.task.schedule, &context.environment.zone, after, 1_000)?.next;
+        let batch = preview_schedule(
+            &detail.task.schedule,
+            &context.environment.machine.zone,
+            after,
+            1_000,
+        )?
+        .next;
         for next in &batch {
             if next.at > to {
                 return Ok(false);

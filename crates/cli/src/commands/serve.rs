@@ -36,7 +36,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         host: args.host.unwrap_or_else(|| settings.server.host.clone()),
         port: args.port.unwrap_or(settings.server.port),
         allow_remote: args.allow_remote,
-        names: vec![context.environment.host_name.clone()],
+        names: vec![context.environment.machine.host_name.clone()],
         token_file: context.paths.own().join("token"),
     };
     // Before anything is started: a taken port must not leave a scheduler behind.

@@ -120,7 +120,8 @@ fn unit(context: &Context) -> Result<Unit, Failure> {
     let program = context.environment.program.display().to_string();
     let data = context.paths.data.display().to_string();
     if cfg!(target_os = "macos") {
-        let file = context.environment.home.join("Library/LaunchAgents/loopkeeper.serve.plist");
+        let file =
+            context.environment.machine.home.join("Library/LaunchAgents/loopkeeper.serve.plist");
         let path = file.display().to_string();
         return Ok(Unit {
             text: plist(&program, &data),
@@ -133,7 +134,7 @@ fn unit(context: &Context) -> Result<Unit, Failure> {
     }
     if cfg!(target_os = "linux") {
         return Ok(Unit {
-            file: context.environment.config.join("systemd/user/loopkeeper.service"),
+            file: context.environment.machine.config.join("systemd/user/loopkeeper.service"),
             text: systemd(&program, &data),
             start: vec![
                 line(&["systemctl", "--user", "daemon-reload"]),
@@ -159,7 +160,7 @@ fn systemd(program: &str, data: &str) -> String {
     format!(
         "[Unit]\nDescription=Loopkeeper: AI agents on a schedule\nAfter=network-online.target\n\n\
          [Service]\nExecStart={} --data-dir {} serve\nRestart=on-failure\nRestartSec=10\n\
-         # Agents may go on while this is restarted; it follows them again.\nKillMode=mixed\nTimeoutStopSec=20\n\n\
+         # OpenCode and its sessions go on while this is restarted; it follows them again.\nKillMode=process\nTimeoutStopSec=20\n\n\
          [Install]\nWantedBy=default.target\n",
         quoted(program),
         quoted(data)
@@ -185,6 +186,19 @@ fn plist(program: &str, data: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_packaged_unit_is_the_same() {
+        let packaged = include_str!("../../../../src-tauri/linux/loopkeeper.service");
+        let packaged = packaged.split_once("[Unit]").expect("a unit").1;
+        let written = systemd("/usr/bin/loopkeeper", "/d");
+        let start = r#""/usr/bin/loopkeeper" --data-dir "/d" serve"#;
+        assert_eq!(
+            written.replace(start, "/usr/bin/loopkeeper serve"),
+            format!("[Unit]{packaged}"),
+            "however it was installed, it behaves alike"
+        );
+    }
 
     #[test]
     fn paths_with_odd_characters_survive() {

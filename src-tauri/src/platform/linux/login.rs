@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tauri::AppHandle;
 
 fn file(environment: &Environment) -> PathBuf {
-    environment.config.join("autostart").join("loopkeeper.desktop")
+    environment.machine.config.join("autostart").join("loopkeeper.desktop")
 }
 
 /// Says whether the program starts at login.

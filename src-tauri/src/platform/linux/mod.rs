@@ -1,10 +1,12 @@
 //! Linux: D-Bus for notifications and logind, a desktop file for start at login.
 
 mod login;
+mod memory;
 mod notifications;
 mod power;
 
 pub use login::{repair_start_at_login, set_start_at_login, starts_at_login};
+pub use memory::{end_pages, give_memory_back};
 pub use notifications::Notifier;
 pub use power::{KeepAwake, watch_sleep};
 
@@ -17,13 +19,4 @@ pub fn tray_is_shown() -> bool {
     let Ok(proxy) = zbus::blocking::fdo::DBusProxy::new(&bus) else { return false };
     zbus::names::BusName::try_from("org.kde.StatusNotifierWatcher")
         .is_ok_and(|name| proxy.name_has_owner(name).unwrap_or(false))
-}
-
-/// Hands free memory of the heap back to the system, which the allocator would keep.
-pub fn give_memory_back() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: takes a number, touches only what is free.
-    unsafe {
-        libc::malloc_trim(0);
-    }
 }

@@ -10,6 +10,7 @@ use crate::tray::menu::Action;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tauri::AppHandle;
+use zbus::blocking::proxy::SignalIterator;
 use zbus::blocking::{Connection, Proxy};
 use zbus::zvariant::Value;
 
@@ -80,12 +81,14 @@ impl Notifier {
             return Ok(bus.clone());
         }
         let bus = Connection::session()?;
-        let (listener, buttons) = (bus.clone(), Arc::clone(&self.buttons));
+        // Before anything is shown: a click that comes at once must not be missed.
+        let signals = Proxy::new(&bus, NAME, PATH, NAME)?.receive_all_signals()?;
+        let buttons = Arc::clone(&self.buttons);
         let (on_click, slot) = (Arc::clone(&self.on_click), Arc::clone(&self.bus));
         std::thread::Builder::new()
             .name("notifications".to_owned())
             .spawn(move || {
-                if let Err(error) = listen(&listener, &buttons, &on_click) {
+                if let Err(error) = listen(signals, &buttons, &on_click) {
                     tracing::debug!(%error, "notifications tell no clicks");
                 }
                 // The bus went away: the next notification looks for it again.
@@ -97,9 +100,8 @@ impl Notifier {
     }
 }
 
-fn listen(bus: &Connection, buttons: &Buttons, on_click: &OnClick) -> zbus::Result<()> {
-    let proxy = Proxy::new(bus, NAME, PATH, NAME)?;
-    for signal in proxy.receive_all_signals()? {
+fn listen(signals: SignalIterator<'_>, buttons: &Buttons, on_click: &OnClick) -> zbus::Result<()> {
+    for signal in signals {
         let header = signal.header();
         match header.member().map(|member| member.as_str()) {
             Some("ActionInvoked") => {
