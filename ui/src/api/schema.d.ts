@@ -717,7 +717,7 @@ export interface components {
         };
         /** @description What runs: prompt, model, and what the peer knows beside them. */
         Execution: {
-            /** @description The prompt; `/name args` calls a slash command. */
+            /** @description The prompt; `/name args` calls a slash command. Shared: a loop and its task hold the same text. */
             prompt: string;
             /** @description The part of `model` before the first slash. */
             providerID: string;
