@@ -78,6 +78,9 @@ struct Inner {
     state: Mutex<State>,
     #[cfg(any(test, feature = "testing"))]
     probe: Mutex<Option<Probe>>,
+    /// How often it was read or written.
+    #[cfg(any(test, feature = "testing"))]
+    asked: std::sync::atomic::AtomicUsize,
 }
 
 #[derive(Default)]
@@ -148,6 +151,8 @@ impl Ledger {
             state,
             #[cfg(any(test, feature = "testing"))]
             probe: Mutex::new(None),
+            #[cfg(any(test, feature = "testing"))]
+            asked: std::sync::atomic::AtomicUsize::new(0),
         };
         Ok(Opened { ledger: Ledger { inner: Arc::new(inner) }, set_aside })
     }
@@ -185,6 +190,12 @@ impl Ledger {
     #[cfg(any(test, feature = "testing"))]
     pub fn set_probe(&self, probe: impl Fn(&'static str) -> Injected + Send + Sync + 'static) {
         *self.inner.probe.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(probe));
+    }
+
+    /// Returns how often the ledger was read or written through this handle and its clones.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn asked(&self) -> usize {
+        self.inner.asked.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     #[cfg(any(test, feature = "testing"))]
@@ -227,6 +238,8 @@ impl Ledger {
     /// Makes sure that the open file is the one at the path; else opens that one and inserts what
     /// this process is running.
     fn ensure_open<'a>(&self, state: &'a mut State) -> Result<&'a mut Open, LedgerError> {
+        #[cfg(any(test, feature = "testing"))]
+        self.inner.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let there = FileIdentity::of(&self.inner.path);
         let sound = state.open.as_ref().is_some_and(|open| Some(open.identity) == there);
         if !sound {

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod blocked;
+mod cost;
 mod crash;
 mod failing;
 mod misfires;

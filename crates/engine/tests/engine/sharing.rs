@@ -1,11 +1,9 @@
 //! Several engines, and the peer, on one data folder: each slot once, every row complete.
 
-use loopkeeper_engine::engine::{Engine, EngineOptions};
 use loopkeeper_engine::ledger::{Reason, Status};
 use loopkeeper_engine::testing::{Scene, instant};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
 async fn two_engines_run_each_slot_once_case_a01() {
@@ -158,27 +156,4 @@ async fn a_session_of_the_peer_that_goes_on_counts_as_running() {
             assert!(answer.is_ok_and(|answer| answer.ok), "an idle session holds nobody up");
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_idle_process_wakes_no_thread_until_there_is_something_to_look_after() {
-    let scene = Scene::at("2026-05-05T09:00:00Z");
-    scene.project("p");
-    scene.demo("p", "yearly", "0 0 1 1 *", "echo");
-    let options = EngineOptions { watch: true, ..scene.options() };
-    let idle = Engine::open(options).await.unwrap();
-    idle.start().await.unwrap();
-    scene.pass(Duration::from_secs(70)).await;
-    let last = idle.last_round();
-    assert!(last > 0, "the first round looks after everything");
-    scene.pass(Duration::from_secs(200)).await;
-    assert_eq!(idle.last_round(), last, "then nothing is in want of a round");
-    scene.pass(Duration::from_secs(120)).await;
-    let whole = idle.last_round();
-    assert!(whole > last, "within five minutes one is made all the same");
-    let other = scene.open().await;
-    other.pause(None).await.unwrap();
-    scene.pass(Duration::from_secs(61)).await;
-    assert!(idle.last_round() > whole, "a pause, by whomever, has to be watched");
-    idle.stop().await;
 }
