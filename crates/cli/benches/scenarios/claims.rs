@@ -138,10 +138,11 @@ pub fn worker(work: &str) {
     let _ = std::io::read_to_string(std::io::stdin());
     let mut out = std::io::BufWriter::new(std::io::stdout());
     let began = Instant::now();
-    // Each process has tasks of its own where there are enough, so that each claim is won.
+    // Each process has tasks of its own, so that each claim is won.
+    let own = tasks / step;
     for turn in 0.. {
-        let at = first + turn * step;
-        let (task, slot) = (at % tasks, BASE + i64::try_from(at / tasks).expect("small") * MINUTE);
+        let task = first + turn % own * step;
+        let slot = BASE + i64::try_from(turn / own).expect("small") * MINUTE;
         let key = TaskKey::new("p", format!("t{task}"));
         clock.0.store(slot, Ordering::Relaxed);
         let request = Request {

@@ -21,6 +21,9 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 /// report is found then.
 const LONGEST_REST_MS: i64 = 5 * 60 * 1000;
 
+/// A slot within this time (10 s) is soon.
+const SOON_MS: i64 = 10_000;
+
 /// How long a start takes with all that follows from it (20 s).
 const START_MS: i64 = 20_000;
 
@@ -87,8 +90,13 @@ impl Runtime {
         });
     }
 
-    /// Gives memory back that is not needed while nothing goes on; at most once in five minutes.
+    /// Gives memory back that is not needed while nothing goes on; at most once in five minutes,
+    /// and not shortly before a slot, which would wait for the code to come back.
     async fn return_unused(self: &Arc<Self>) {
+        let next = lock(&self.timers).next().unwrap_or(i64::MAX);
+        if next.saturating_sub(self.clock.now_ms()) < SOON_MS {
+            return;
+        }
         let now = self.awake_ms();
         let last = self.last_return.load(Ordering::Relaxed);
         let recent = last != 0 && now - last < LONGEST_REST_MS;

@@ -66,9 +66,12 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Makes the HTTP client that all servers share.
-pub(crate) fn http() -> Result<reqwest::Client, CallError> {
-    crate::http::client()
+/// Makes the HTTP client for servers in plain HTTP, or with TLS: that one reads the system's
+/// certificates, for which a first run would wait.
+pub(crate) fn http(tls: bool) -> Result<reqwest::Client, CallError> {
+    let builder = crate::http::client();
+    let builder = if tls { builder } else { builder.tls_certs_only([]) };
+    builder
         .pool_max_idle_per_host(0)
         .connect_timeout(HEALTH_LIMIT)
         .no_proxy()
@@ -358,7 +361,8 @@ mod tests {
 
     #[test]
     fn a_client_never_shows_its_password() {
-        let client = Client::new(http().expect("made"), "http://127.0.0.1:1/", "u", Some("secret"));
+        let client =
+            Client::new(http(false).expect("made"), "http://127.0.0.1:1/", "u", Some("secret"));
         let shown = format!("{client:?}");
         assert!(!shown.contains("secret") && !shown.contains("Basic"), "{shown}");
     }

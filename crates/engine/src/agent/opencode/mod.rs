@@ -71,7 +71,8 @@ impl Default for Timing {
 pub struct Opencode {
     config: Arc<AgentsConfig>,
     clock: Arc<dyn Clock>,
-    http: Mutex<Option<reqwest::Client>>,
+    /// The client, and whether it can do TLS.
+    http: Mutex<Option<(bool, reqwest::Client)>>,
     places: Places,
     /// Held while a server is looked for; what only looks at it goes by `places`.
     own: tokio::sync::Mutex<OwnServer>,
@@ -151,14 +152,15 @@ impl Opencode {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    fn http(&self) -> Result<reqwest::Client, AgentError> {
+    fn http(&self, endpoint: &Endpoint) -> Result<reqwest::Client, AgentError> {
+        let tls = matches!(endpoint, Endpoint::Attached(url) if !url.starts_with("http://"));
         let mut kept = self.http.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(http) = &*kept {
+        if let Some((_, http)) = kept.as_ref().filter(|(can, _)| *can == tls) {
             return Ok(http.clone());
         }
         let http =
-            client::http().map_err(|error| AgentError::Start { cause: error.to_string() })?;
-        *kept = Some(http.clone());
+            client::http(tls).map_err(|error| AgentError::Start { cause: error.to_string() })?;
+        *kept = Some((tls, http.clone()));
         Ok(http)
     }
 
@@ -204,8 +206,9 @@ impl Opencode {
 
     /// Attaches to the server or starts it: one attempt.
     pub(crate) async fn connect(&self) -> Result<Client, AgentError> {
-        let http = self.http()?;
-        match self.endpoint()? {
+        let endpoint = self.endpoint()?;
+        let http = self.http(&endpoint)?;
+        match endpoint {
             Endpoint::Own => {
                 let client = self.own.lock().await.ensure(&http).await?;
                 if let Some(server) = self.places.read() {
@@ -347,8 +350,9 @@ impl Opencode {
 
     /// Returns the server as it is now, without starting one.
     async fn present(&self) -> Result<Option<(Client, bool)>, AgentError> {
-        let http = self.http()?;
-        Ok(match self.endpoint()? {
+        let endpoint = self.endpoint()?;
+        let http = self.http(&endpoint)?;
+        Ok(match endpoint {
             Endpoint::Attached(url) => Some((self.attached(http, &url), false)),
             Endpoint::Own => self.places.running(&http).map(|client| (client, true)),
         })

@@ -448,7 +448,7 @@ mod tests {
             Places::new(own.path()),
             Arc::new(SystemClock),
         );
-        let http = super::super::client::http().expect("a client");
+        let http = super::super::client::http(false).expect("a client");
         let error = server.ensure(&http).await.expect_err("nothing to start");
         assert!(matches!(error, AgentError::Missing { .. }), "{error}");
         assert!(error.to_string().contains("nowhere/opencode"), "it says where it looked");
@@ -471,7 +471,7 @@ mod tests {
             Places::new(own.path()),
             Arc::new(SystemClock),
         );
-        let http = super::super::client::http().expect("a client");
+        let http = super::super::client::http(false).expect("a client");
         let error = server.ensure(&http).await.expect_err("it ended");
         assert!(error.to_string().contains("no libc here"), "its last words are shown: {error}");
         server.ensure(&http).await.expect_err("backing off");
