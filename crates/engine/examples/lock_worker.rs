@@ -18,15 +18,14 @@
 //! `startAt` is wall time in ms. With `{"dieAt": STEP, "dieAfter": N}` the process kills itself at
 //! the Nth time that it comes to the step.
 
-use loopkeeper_engine::claim::{Claimed, Desk, Request, Rules, Shown, show_end};
+use loopkeeper_engine::claim::{Claimed, Desk, NoRules, Request, Shown, show_end};
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::host::ProcessId;
-use loopkeeper_engine::ledger::{Ending, Gate, Ledger, Reason, Status, Trigger};
+use loopkeeper_engine::ledger::{Ending, Ledger, Status};
 use loopkeeper_engine::project::{
     Document, Folder, Patch, ProjectError, StatePatch, Step, open_locked, update, upsert,
 };
-use loopkeeper_engine::task::policy::Overlap;
-use loopkeeper_engine::task::{Task, TaskKey};
+use loopkeeper_engine::task::TaskKey;
 use loopkeeper_engine::testing::ManualClock;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -199,14 +198,6 @@ struct Claimant {
     _dir: tempfile::TempDir,
 }
 
-struct NoRules;
-
-impl Rules for NoRules {
-    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
-        Ok(Gate::default())
-    }
-}
-
 impl Claimant {
     fn new(folder: &Folder) -> Result<Claimant, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -226,15 +217,7 @@ impl Claimant {
     fn claim(&self, project: &str, task: &str, slot: i64, errors: &mut Vec<String>) -> bool {
         self.clock.set(slot);
         let key = TaskKey::new(project, task);
-        let request = Request {
-            task: &key,
-            slot: Some(slot),
-            trigger: Trigger::Scheduled,
-            armed: None,
-            overlap: Overlap::Skip,
-            row: None,
-            busy: false,
-        };
+        let request = Request::scheduled(&key, slot);
         let claim = match self.desk.claim(&*self.clock, &request, &NoRules) {
             Ok(Claimed::Won(claim)) => claim,
             Ok(Claimed::Taken(_)) => return false,

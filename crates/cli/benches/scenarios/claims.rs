@@ -1,14 +1,13 @@
 //! Claims a second on one project of 100 tasks, by 1, 4 and 8 processes, with every claim on the
-//! disk; beside it a plain program that only rewrites the same file under one lock.
+//! disk; beside it a plain program that only rewrites the same file, with neither lock nor ledger.
 
 use crate::figure::{Figure, ms, percentile};
-use loopkeeper_engine::claim::{Claimed, Desk, Request, Rules, Shown, show_end};
-use loopkeeper_engine::clock::{Clock, SystemClock};
+use crate::slot_clock::SlotClock;
+use loopkeeper_engine::claim::{Claimed, Desk, NoRules, Request, Shown, show_end};
 use loopkeeper_engine::host::ProcessId;
-use loopkeeper_engine::ledger::{Ending, Gate, Ledger, Reason, Status, Trigger};
+use loopkeeper_engine::ledger::{Ending, Ledger, Status};
 use loopkeeper_engine::project::Folder;
-use loopkeeper_engine::task::policy::Overlap;
-use loopkeeper_engine::task::{Task, TaskKey};
+use loopkeeper_engine::task::TaskKey;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -100,28 +99,6 @@ fn work_together(tasks: usize, processes: usize) -> Vec<f64> {
     waits
 }
 
-/// Wall time stands at the slot that is claimed; awake time is real.
-#[derive(Debug)]
-struct SlotClock(AtomicI64);
-
-impl Clock for SlotClock {
-    fn now_ms(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn awake(&self) -> Duration {
-        SystemClock.awake()
-    }
-}
-
-struct NoRules;
-
-impl Rules for NoRules {
-    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
-        Ok(Gate::default())
-    }
-}
-
 /// Claims, ends and shows runs until the time is over, and prints what each claim took.
 pub fn worker(work: &str) {
     let work: Value = serde_json::from_str(work).expect("its work");
@@ -145,15 +122,7 @@ pub fn worker(work: &str) {
         let slot = BASE + i64::try_from(turn / own).expect("small") * MINUTE;
         let key = TaskKey::new("p", format!("t{task}"));
         clock.0.store(slot, Ordering::Relaxed);
-        let request = Request {
-            task: &key,
-            slot: Some(slot),
-            trigger: Trigger::Scheduled,
-            armed: None,
-            overlap: Overlap::Skip,
-            row: None,
-            busy: false,
-        };
+        let request = Request::scheduled(&key, slot);
         let mut claimed = None;
         let took = ms(|| claimed = Some(desk.claim(&*clock, &request, &NoRules)));
         let claim = match claimed {

@@ -8,31 +8,25 @@
 #![allow(clippy::print_stdout, reason = "figures are what it prints")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and starts programs")]
 
-#[cfg(target_os = "linux")]
 mod claims;
-#[cfg(target_os = "linux")]
 mod events;
-#[cfg(target_os = "linux")]
 mod figure;
-#[cfg(target_os = "linux")]
 mod growth;
-#[cfg(target_os = "linux")]
 mod idle;
-#[cfg(target_os = "linux")]
 mod latency;
-#[cfg(target_os = "linux")]
 mod load;
-#[cfg(target_os = "linux")]
 mod memory;
-#[cfg(target_os = "linux")]
 mod program;
-#[cfg(target_os = "linux")]
+#[path = "../../../engine/tests/chaos/slot_clock.rs"]
+mod slot_clock;
 mod start;
-#[cfg(target_os = "linux")]
 mod stub;
 
-#[cfg(target_os = "linux")]
 fn main() {
+    if !cfg!(target_os = "linux") {
+        println!("scenarios: these read /proc, which only Linux has");
+        return;
+    }
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let [word, work] = arguments.as_slice()
@@ -57,9 +51,4 @@ fn main() {
             scenario();
         }
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn main() {
-    println!("scenarios: these read /proc, which only Linux has");
 }

@@ -2,14 +2,13 @@
 //! and a ledger of its own, and the end of the run as the engine writes it.
 
 use loopkeeper_engine::claim::{
-    Armed, Claim, Claimed, Desk, Request, Rules, Shown, show_claim_failure, show_end,
+    Armed, Claim, Claimed, Desk, NoRules, Request, Shown, show_claim_failure, show_end,
 };
 use loopkeeper_engine::clock::Clock;
 use loopkeeper_engine::host::ProcessId;
-use loopkeeper_engine::ledger::{Ending, Gate, Ledger, Reason, Status, Trigger};
+use loopkeeper_engine::ledger::{Ending, Ledger, Status};
 use loopkeeper_engine::project::{self, Folder};
 use loopkeeper_engine::schedule::Compiled;
-use loopkeeper_engine::task::policy::Overlap;
 use loopkeeper_engine::task::{Task, TaskKey};
 use loopkeeper_engine::testing::ManualClock;
 use serde_json::{Map, Value, json};
@@ -17,15 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(600);
-
-/// Lets everything pass: policy has no part in the cases.
-struct NoRules;
-
-impl Rules for NoRules {
-    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
-        Ok(Gate::default())
-    }
-}
 
 /// Where a case plays.
 struct Stage {
@@ -93,15 +83,7 @@ impl Stage {
     }
 
     fn claim(&self, armed: &Armed, fails: bool) -> Option<Value> {
-        let request = Request {
-            task: &self.task,
-            slot: Some(self.slot),
-            trigger: Trigger::Scheduled,
-            armed: Some(armed),
-            overlap: Overlap::Skip,
-            row: None,
-            busy: false,
-        };
+        let request = Request { armed: Some(armed), ..Request::scheduled(&self.task, self.slot) };
         let claimed = self.desk.claim(&*self.clock, &request, &NoRules).ok()?;
         Some(match claimed {
             Claimed::Won(claim) => {

@@ -63,6 +63,21 @@ pub struct Request<'a> {
     pub busy: bool,
 }
 
+impl<'a> Request<'a> {
+    /// Asks for a slot as it comes due, with everything else left out.
+    pub fn scheduled(task: &'a TaskKey, slot: i64) -> Self {
+        Request {
+            task,
+            slot: Some(slot),
+            trigger: Trigger::Scheduled,
+            armed: None,
+            overlap: Overlap::Skip,
+            row: None,
+            busy: false,
+        }
+    }
+}
+
 /// A won claim: the marker is ours, the file says so, no agent has been asked yet.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -134,6 +149,16 @@ pub trait Rules {
     /// # Errors
     /// The reason why the task must not run here at all (`wrong_host`, `wrong_project`).
     fn gate(&self, task: &Task, hash: &str) -> Result<Gate, Reason>;
+}
+
+/// Lets everything run: for programs that claim without settings.
+#[derive(Debug, Clone, Copy)]
+pub struct NoRules;
+
+impl Rules for NoRules {
+    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
+        Ok(Gate::default())
+    }
 }
 
 /// A row and its fence.

@@ -25,15 +25,6 @@ struct Bed {
     desk: Desk,
 }
 
-/// Lets everything pass.
-struct Open;
-
-impl Rules for Open {
-    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
-        Ok(Gate::default())
-    }
-}
-
 /// Holds everything back.
 struct Shut;
 
@@ -122,7 +113,7 @@ impl Bed {
     }
 
     fn claim_as(&self, desk: &Desk, slot: i64) -> Result<Claimed, ClaimError> {
-        desk.claim(&*self.clock, &wish(&key(), slot), &Open)
+        desk.claim(&*self.clock, &wish(&key(), slot), &NoRules)
     }
 
     fn rows(&self) -> Vec<Run> {
@@ -168,15 +159,7 @@ fn key() -> TaskKey {
 }
 
 fn wish(task: &TaskKey, slot: i64) -> Request<'_> {
-    Request {
-        task,
-        slot: Some(slot),
-        trigger: Trigger::Scheduled,
-        armed: None,
-        overlap: Overlap::Skip,
-        row: None,
-        busy: false,
-    }
+    Request::scheduled(task, slot)
 }
 
 fn by_hand(task: &TaskKey) -> Request<'_> {

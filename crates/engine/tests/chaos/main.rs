@@ -12,6 +12,8 @@ mod faults;
 #[cfg(unix)]
 mod mixture;
 #[cfg(unix)]
+mod slot_clock;
+#[cfg(unix)]
 mod stage;
 #[cfg(unix)]
 mod steps;

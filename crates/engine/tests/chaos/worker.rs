@@ -1,18 +1,18 @@
 //! One of our processes: it claims slots as the engine does, notes each run where its agent would
 //! be asked, ends it, and looks after what dead processes left.
 
+use crate::slot_clock::SlotClock;
 use crate::stage::{BASE, MINUTE, nap};
 use loopkeeper_engine::claim::{
-    Claim, ClaimError, Claimed, Desk, Request, Rules, Shown, Taken, show_claim_failure, show_end,
+    Claim, ClaimError, Claimed, Desk, NoRules, Request, Shown, Taken, show_claim_failure, show_end,
 };
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::host::ProcessId;
 use loopkeeper_engine::ledger::{
-    Ending, Gate, Injected, Ledger, LedgerError, Reason, Run, RunFilter, SlotRow, Status, Trigger,
+    Ending, Injected, Ledger, LedgerError, Reason, Run, RunFilter, SlotRow, Status,
 };
 use loopkeeper_engine::project::{Folder, Patch, ProjectError, StatePatch, update};
-use loopkeeper_engine::task::policy::Overlap;
-use loopkeeper_engine::task::{Task, TaskKey};
+use loopkeeper_engine::task::TaskKey;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
@@ -23,20 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(600);
-
-/// Wall time stands at the slot that is claimed; awake time is real.
-#[derive(Debug)]
-struct SlotClock(AtomicI64);
-
-impl Clock for SlotClock {
-    fn now_ms(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn awake(&self) -> Duration {
-        SystemClock.awake()
-    }
-}
 
 /// Awake time runs faster, for locks that would be watched for a minute.
 #[derive(Debug)]
@@ -49,14 +35,6 @@ impl Clock for FastClock {
 
     fn awake(&self) -> Duration {
         SystemClock.awake() * self.0
-    }
-}
-
-struct NoRules;
-
-impl Rules for NoRules {
-    fn gate(&self, _task: &Task, _hash: &str) -> Result<Gate, Reason> {
-        Ok(Gate::default())
     }
 }
 
@@ -213,15 +191,7 @@ impl Worker {
 
     fn slot(&self, key: &TaskKey, slot: i64, k: i64) {
         self.clock.0.store(slot, Ordering::Relaxed);
-        let request = Request {
-            task: key,
-            slot: Some(slot),
-            trigger: Trigger::Scheduled,
-            armed: None,
-            overlap: Overlap::Skip,
-            row: None,
-            busy: false,
-        };
+        let request = Request::scheduled(key, slot);
         let name = format!("{} {} {k}", key.project_id, key.task_id);
         self.claiming.store(true, Ordering::Relaxed);
         let claimed = self.desk.claim(&*self.clock, &request, &NoRules);

@@ -40,7 +40,7 @@ impl Loop {
 
     fn claim(&self, slot: i64) -> Result<Claimed, ClaimError> {
         let request = Request { armed: Some(&self.armed), ..wish(&self.task, slot) };
-        self.bed.desk.claim(&*self.bed.clock, &request, &Open)
+        self.bed.desk.claim(&*self.bed.clock, &request, &NoRules)
     }
 
     fn save(&self, text: &str) {

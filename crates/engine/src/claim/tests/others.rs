@@ -129,7 +129,7 @@ fn a06_a_lock_that_cannot_be_had_leaves_nothing_behind() {
     assert_eq!((bed.rows(), bed.running()), (Vec::new(), None), "nothing stays running");
     std::fs::remove_file(lock).expect("released");
     let task = key();
-    won(bed.desk.claim(&*bed.clock, &by_hand(&task), &Open));
+    won(bed.desk.claim(&*bed.clock, &by_hand(&task), &NoRules));
 }
 
 #[test]

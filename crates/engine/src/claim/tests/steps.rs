@@ -79,19 +79,19 @@ fn an_overlap_that_waits_consumes_its_slot_and_runs_from_its_row() {
     bed.clock.set(NINE + DAY);
     let task = key();
     let queued = Request { overlap: Overlap::Queue, ..wish(&task, NINE + DAY) };
-    let Ok(Claimed::Queued { run }) = bed.desk.claim(&*bed.clock, &queued, &Open) else {
+    let Ok(Claimed::Queued { run }) = bed.desk.claim(&*bed.clock, &queued, &NoRules) else {
         panic!("it must wait");
     };
     assert_eq!(bed.state()["lastScheduledFor"], json!(NINE + DAY));
     let from_row = Request { row: Some(run), trigger: Trigger::Retry, ..wish(&task, NINE + DAY) };
-    let early = bed.desk.claim(&*bed.clock, &from_row, &Open);
+    let early = bed.desk.claim(&*bed.clock, &from_row, &NoRules);
     assert!(matches!(early, Ok(Claimed::AlreadyRunning { run: None })), "it goes on waiting");
     bed.end(&first);
     bed.clock.set(NINE + DAY + 1000);
-    let second = won(bed.desk.claim(&*bed.clock, &from_row, &Open));
+    let second = won(bed.desk.claim(&*bed.clock, &from_row, &NoRules));
     assert_eq!(second.run, run, "the row that waited is the one that runs");
     assert_eq!(bed.state()["lastRunAt"], json!(NINE + DAY + 1000));
-    let again = bed.desk.claim(&*bed.clock, &from_row, &Open);
+    let again = bed.desk.claim(&*bed.clock, &from_row, &NoRules);
     assert!(!matches!(again, Ok(Claimed::Won(_))), "a row runs once: {again:?}");
 }
 
@@ -100,10 +100,10 @@ fn a_manual_run_takes_the_marker_and_never_moves_the_schedule() {
     let bed = Bed::new();
     bed.edit(|task| task["enabled"] = json!(false));
     let task = key();
-    let claim = won(bed.desk.claim(&*bed.clock, &by_hand(&task), &Open));
+    let claim = won(bed.desk.claim(&*bed.clock, &by_hand(&task), &NoRules));
     assert_eq!(bed.state()["lastScheduledFor"], Value::Null, "no occurrence is claimed");
     assert_eq!(bed.state()["nextRunAt"], Value::Null);
-    let second = bed.process(neighbour()).claim(&*bed.clock, &by_hand(&task), &Open);
+    let second = bed.process(neighbour()).claim(&*bed.clock, &by_hand(&task), &NoRules);
     assert!(matches!(second, Ok(Claimed::AlreadyRunning { run: Some(_) })), "{second:?}");
     bed.end(&claim);
     assert_eq!(bed.get()["scheduledTasks"][0]["enabled"], false);
@@ -241,7 +241,7 @@ fn a_task_that_another_program_runs_is_not_run_beside_it() {
     let task = key();
     let busy = Request { busy: true, ..wish(&task, NINE) };
     for _ in 0..2 {
-        let claimed = bed.desk.claim(&*bed.clock, &busy, &Open);
+        let claimed = bed.desk.claim(&*bed.clock, &busy, &NoRules);
         assert!(
             matches!(
                 claimed,
@@ -253,7 +253,7 @@ fn a_task_that_another_program_runs_is_not_run_beside_it() {
     assert_eq!(bed.statuses(), [Status::Skipped], "the slot has its one row");
     assert_eq!(bed.state()["lastScheduledFor"], json!(NINE), "and is spent");
     let by_hand = Request { busy: true, ..by_hand(&task) };
-    let claimed = bed.desk.claim(&*bed.clock, &by_hand, &Open);
+    let claimed = bed.desk.claim(&*bed.clock, &by_hand, &NoRules);
     assert!(matches!(claimed, Ok(Claimed::AlreadyRunning { run: None })), "{claimed:?}");
     assert_eq!(bed.running(), None, "our marker stays free");
 }
@@ -275,6 +275,6 @@ fn a_once_that_failed_is_tried_again_although_its_end_switched_it_off() {
     let task = key();
     let retry = Request { row: Some(row), trigger: Trigger::Retry, ..wish(&task, NINE) };
     bed.clock.set(NINE + 1000);
-    let second = won(bed.desk.claim(&*bed.clock, &retry, &Open));
+    let second = won(bed.desk.claim(&*bed.clock, &retry, &NoRules));
     assert_eq!(second.run, row);
 }
