@@ -5,6 +5,7 @@ use crate::event::EventKind;
 use crate::loops::watch::{Bell, Folder, Role, Timing, WatchStatus, Watcher};
 use crate::runtime::{Runtime, lock};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// When the ledger is looked at again after its bell: within the two seconds in which others have
@@ -25,7 +26,10 @@ impl Engine {
         });
         self.heed_rounds();
         match watcher {
-            Ok(watcher) => *lock(&self.inner.watcher) = Some(watcher),
+            Ok(watcher) => {
+                *lock(&self.inner.watcher) = Some(watcher);
+                self.runtime().is_watching.store(true, Ordering::Relaxed);
+            }
             Err(error) => tracing::warn!(%error, "nothing is watched; changes show when asked for"),
         }
     }

@@ -5,6 +5,7 @@ mod crash;
 mod ends;
 mod files;
 mod past;
+mod resting;
 mod stale;
 
 use super::*;

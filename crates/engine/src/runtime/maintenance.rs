@@ -34,7 +34,8 @@ impl Runtime {
         let now = self.awake_ms();
         let last_round = self.last_round.load(Ordering::Relaxed);
         let last_prune = self.last_prune.load(Ordering::Relaxed);
-        last_round != 0
+        self.is_watching.load(Ordering::Relaxed)
+            && last_round != 0
             && now - last_round < LONGEST_REST_MS
             && self.last_return.load(Ordering::Relaxed) != 0
             && last_prune != 0

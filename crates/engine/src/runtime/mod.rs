@@ -34,7 +34,7 @@ use crate::settings::Settings;
 use crate::task::TaskKey;
 use queue::{Limits, Queue};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use timers::Timers;
@@ -82,6 +82,8 @@ pub(crate) struct Runtime {
     nudger: Option<Nudger>,
     /// The ledger's `data_version` that was seen last.
     seen_version: AtomicI64,
+    /// Whether files are really watched: else the rounds alone find what others changed.
+    pub is_watching: AtomicBool,
     /// Awake ms of the last round that looked after everything; 0 before the first.
     pub last_round: AtomicI64,
     /// Awake ms of the last time that unused memory was given back; 0 before the first.
@@ -163,6 +165,7 @@ impl Runtime {
             turns: Mutex::default(),
             nudger,
             seen_version: AtomicI64::new(0),
+            is_watching: AtomicBool::new(false),
             last_round: AtomicI64::new(0),
             last_return: AtomicI64::new(0),
             last_prune: AtomicI64::new(0),
