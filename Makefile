@@ -9,7 +9,7 @@ run: ## Set up, build and run the sample (or a data folder: make run DATA=…)
 test: ## Set up, check and run every test
 	@scripts/test.sh
 
-chaos: ## Kill, stop and starve 8 processes over 10,000 slots, let one run for long, and desktops for 10 minutes (an hour)
+chaos: ## The long tests: kill, stop and starve processes, let one run for long (about an hour)
 	@scripts/chaos.sh
 
 check: ## Formatting, lints, types, dependency policy, generated files
@@ -22,7 +22,7 @@ check-api: ## Ask a running server all that its description allows: no 5xx, noth
 	@scripts/setup.sh run && scripts/check-api.sh
 
 bench: ## Measure the engine, and the built program from outside (about 40 minutes)
-	@scripts/setup.sh run && npm run --prefix ui build
+	@scripts/setup.sh run && scripts/page.sh
 	@cargo bench --locked -p loopkeeper-engine --bench schedule --bench loops --bench ledger --bench engine
 	@cargo bench --locked -p loopkeeper --bench scenarios
 

@@ -1,8 +1,9 @@
 //! Loopkeeper's engine: everything that is true without a window or a socket.
 //!
 //! The modules stand in layers, and a module imports only from what stands before it:
-//! leaves (`clock host http memory event task settings`) → pure rules (`schedule loops`) → three doors to the
-//! outside that do not know each other (`project ledger agent`) → `claim` → `runtime` → `engine`.
+//! leaves (`clock host http memory event task settings`) → pure rules (`schedule loops`) → three
+//! doors to the outside that do not know each other (`project ledger agent`) → `claim` → `runtime` →
+//! `engine`.
 //!
 //! The engine reads no environment, home folder, system clock or terminal: the host passes
 //! [`Paths`], [`settings::Settings`] and a [`clock::Clock`].

@@ -318,10 +318,8 @@ impl Runtime {
             Some(old) if *old.task == *task => Arc::clone(&old.task),
             _ => Arc::new(sharing_prompt(task.clone(), definition)),
         };
-        let file = match (before.and_then(|old| old.file.as_ref()), file) {
-            (_, Some(new)) => Some(Arc::clone(new)),
-            (old, None) => old.filter(|_| task.loop_file.is_some()).cloned(),
-        };
+        let known = || before?.file.clone().filter(|_| task.loop_file.is_some());
+        let file = file.cloned().or_else(known);
         BoardTask { task, compiled, policy, file, cursor }
     }
 
