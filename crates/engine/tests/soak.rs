@@ -54,6 +54,16 @@ impl Held {
             files: files(folder),
         }
     }
+
+    /// The less of each, of two looks.
+    fn or_less(self, other: &Held) -> Held {
+        Held {
+            resident_mb: self.resident_mb.min(other.resident_mb),
+            handles: self.handles.min(other.handles),
+            threads: self.threads.min(other.threads),
+            files: self.files.min(other.files),
+        }
+    }
 }
 
 fn count(folder: &str) -> usize {
@@ -70,6 +80,13 @@ fn resident_mb() -> f64 {
 fn files(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
+}
+
+/// Counts the runs that are with their agents; what waits for the end of a pause is none of them.
+fn under_way(engine: &Engine) -> usize {
+    let status = vec![Status::Claimed, Status::Running, Status::Blocked];
+    let filter = RunFilter { status, limit: usize::MAX, ..RunFilter::default() };
+    engine.ledger().runs(&filter).expect("reads").len()
 }
 
 /// Runs tasks of all kinds for a time, and compares what is held at two thirds and at the end.
@@ -105,8 +122,20 @@ async fn soak(name: &str, time: Duration, clock: Option<Arc<dyn Clock>>) {
         scene.demo("p", "echo-0", often, "echo");
         engine.overview().await.expect("reads");
         engine.task_summaries(None).await.expect("reads");
-        loopkeeper_engine::memory::return_unused();
-        held.push(Held::now(&data));
+        // A run that is under way has its thread and its connection: the look is between runs.
+        engine.pause(None).await.expect("pauses");
+        while under_way(&engine) > 0 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        // What a run leaves goes a moment after its row has ended; what leaks never does.
+        let mut least = Held::now(&data);
+        for _ in 0..5 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            loopkeeper_engine::memory::return_unused();
+            least = least.or_less(&Held::now(&data));
+        }
+        held.push(least);
+        engine.resume().await.expect("resumes");
     }
     let filter = RunFilter { limit: usize::MAX, ..RunFilter::default() };
     let rows = engine.ledger().runs(&filter).expect("reads");
@@ -119,7 +148,6 @@ async fn soak(name: &str, time: Duration, clock: Option<Arc<dyn Clock>>) {
     assert!(ran > 8, "there was load: {ran}");
     assert!(rows.iter().all(|row| row.project_id == project), "of this project");
     let [_, middle, end] = held[..] else { panic!("three looks") };
-    // A run that is under way at the moment of the look has its thread and its connection.
     assert!(end.handles <= middle.handles + 3, "handles: {middle:?}, then {end:?}");
     assert!(end.threads <= middle.threads + 8, "threads: {middle:?}, then {end:?}");
     assert!(end.files <= middle.files + 2, "files: {middle:?}, then {end:?}");
