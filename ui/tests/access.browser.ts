@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dist, grave, launch } from './browser';
+import { dist, grave, launch, newPage } from './browser';
 import { Fake, type FakeOptions } from './fake-server';
 
 const digest = '/home/ada/src/alpha/.agents/loops/daily-digest.md';
@@ -38,7 +38,7 @@ describe('axe finds nothing grave, and nothing is cut off', () => {
     ['form with errors', '#/task-form', 'Next runs', {}, async (page) => { await page.getByRole('button', { name: 'Create task' }).click(); await page.getByText('Give it a name.').waitFor(); }],
     ['form with its models open', '#/task-form/path_beta/task-changelog-draft', '16:00', {}, async (page) => { await page.getByLabel('Model').click(); await page.locator('.combo [role="option"]').first().waitFor(); }],
     ['timeline', '#/timeline', 'daily-digest'],
-    ['runs', '#/runs', 'daily-digest'],
+    ['runs', '#/runs', 'triage-inbox'],
     ['a run', '#/runs/3', 'Steps'],
     ['needs', '#/needs', 'translate-docs'],
     ['nothing needed', '#/needs', 'Nothing needs you', { calm: true }],
@@ -62,7 +62,7 @@ describe('axe finds nothing grave, and nothing is cut off', () => {
       for (const size of ['wide', 'narrow'] as const) {
         const fake = new Fake({ dist, ...options });
         const base = await fake.listen();
-        const page = await context.newPage();
+        const page = await newPage(context, fake);
         await page.setViewportSize(sizes[size]);
         await page.goto(`${base}/${hash}`);
         // Of two views side by side a phone shows one.

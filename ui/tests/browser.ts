@@ -22,6 +22,18 @@ export async function launch(): Promise<{ context: BrowserContext; close: () => 
     },
   };
 }
+/** A new page whose time of day is the server's; its timers are left alone. */
+export async function newPage(context: BrowserContext, server: { now(): number }): Promise<Page> {
+  const page = await context.newPage();
+  await page.addInitScript((ahead) => {
+    const Real = Date;
+    window.Date = new Proxy(Real, {
+      construct: (target, args: unknown[], made) => Reflect.construct(target, args.length === 0 ? [Real.now() + ahead] : args, made) as Date,
+      get: (target, key) => (key === 'now' ? () => Real.now() + ahead : (Reflect.get(target, key) as unknown)),
+    });
+  }, server.now() - Date.now());
+  return page;
+}
 interface AxeResult { violations: { id: string; impact: string | null; nodes: { html: string; failureSummary?: string }[] }[] }
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** What a screen reader or weak eyes would trip over, grave ones only. */

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { dist, launch } from './browser';
-import { Fake } from './fake-server';
+import { Fake, TUESDAY } from './fake-server';
 
 /** Counts that are the same on every machine: rows in the document, rows that are drawn again, questions that are asked. */
 describe('a thousand tasks', () => {
@@ -9,7 +9,6 @@ describe('a thousand tasks', () => {
   let closeBrowser: () => Promise<void>;
   let fake: Fake;
   let page: Page;
-  const now = new Date(2026, 11, 1, 10, 18, 30).getTime();
   const frame = (): Promise<void> => page.evaluate(() => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))));
   const list = () => page.getByRole('list', { name: 'Task list' });
   const asked = (path: string): number => fake.calls.filter((call) => call.path === path).length;
@@ -19,11 +18,11 @@ describe('a thousand tasks', () => {
   });
   afterAll(() => closeBrowser());
   beforeEach(async () => {
-    fake = new Fake({ dist, many: 1000, now });
+    fake = new Fake({ dist, many: 1000 });
     const base = await fake.listen();
     page = await context.newPage();
     // Timers go on; the time of day moves only when a test says so.
-    await page.clock.setFixedTime(now);
+    await page.clock.setFixedTime(TUESDAY);
     await page.goto(`${base}/#/tasks`);
     await page.getByText('1,014 tasks').waitFor();
   });
@@ -90,14 +89,14 @@ describe('a thousand tasks', () => {
   });
   it('draws only the rows again whose text a second changes', async () => {
     // What runs tells its seconds, and what is due or ended within a minute does.
-    const near = (at: number | undefined): boolean => at !== undefined && Math.abs(at - now) < 60_000;
+    const near = (at: number | undefined): boolean => at !== undefined && Math.abs(at - TUESDAY) < 60_000;
     const ticking = fake.rows.map((each) => each.summary).filter((each) => each.condition === 'running' || near(each.enabled ? each.nextRunAt : undefined) || near(each.lastRun?.finishedAt)).map((each) => each.name);
     const drawn = await list().getByRole('link').allTextContents();
     const expected = drawn.filter((name) => ticking.includes(name)).sort();
     expect(expected).toContain('triage-inbox');
     expect(expected.length, 'most of what is drawn stands still').toBeLessThan(drawn.length / 3);
     const changed = await watchRows();
-    await page.clock.setFixedTime(now + 1000);
+    await page.clock.setFixedTime(TUESDAY + 1000);
     await expect.poll(async () => (await changed()).length).toBeGreaterThanOrEqual(expected.length);
     await frame();
     expect(await changed()).toEqual(expected);

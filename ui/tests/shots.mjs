@@ -15,9 +15,7 @@ const browser = await chromium.launchPersistentContext(profile, {
   executablePath: '/usr/bin/chromium', headless: true, viewport: { width: 1280, height: 820 },
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
-// Half past nine on a Tuesday: enough behind, enough to come.
-const today = new Date();
-const now = new Date(today.getFullYear(), today.getMonth(), today.getDate(), 10, 18, 30).getTime();
+const now = module.TUESDAY;
 // Each picture has a server of its own: what one does is not seen in the next.
 const kinds = { full: {}, calm: { calm: true }, empty: { empty: true }, long: { long: true }, many: { many: 1000 }, bare: { bare: true } };
 const alpha = '/home/ada/src/alpha/.agents/loops/daily-digest.md';
