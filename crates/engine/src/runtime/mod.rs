@@ -36,7 +36,6 @@ use queue::{Limits, Queue};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
 use timers::Timers;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -98,6 +97,8 @@ pub(crate) struct Runtime {
     bell: Notify,
     /// Awake ms of the loop's last look at the clock; 0 before it started.
     last_look: AtomicI64,
+    /// Whether it was told that the loop no longer looks.
+    told_stalled: AtomicBool,
     /// Wall time when the loop started; what passed before was missed by nobody being there.
     began: AtomicI64,
     pub stopping: CancellationToken,
@@ -173,6 +174,7 @@ impl Runtime {
             round: Notify::new(),
             bell: Notify::new(),
             last_look: AtomicI64::new(0),
+            told_stalled: AtomicBool::new(false),
             began: AtomicI64::new(0),
             stopping: CancellationToken::new(),
             cut,
@@ -261,11 +263,17 @@ impl Runtime {
     }
 
     /// Says whether the scheduler loop has not looked at the clock for 120 s (case C04). A loop that
-    /// never started is not stalled.
+    /// never started is not stalled. Whoever sees it first tells everybody: the loop itself cannot,
+    /// and a thread that only watches it would wake for nothing.
     pub fn is_stalled(&self) -> bool {
-        const LIMIT: Duration = Duration::from_secs(120);
+        const LIMIT_MS: i64 = 120_000;
         let last = self.last_look.load(Ordering::Relaxed);
-        last != 0 && self.awake_ms() - last > i64::try_from(LIMIT.as_millis()).unwrap_or(i64::MAX)
+        let stalled = last != 0 && self.awake_ms() - last > LIMIT_MS;
+        if self.told_stalled.swap(stalled, Ordering::Relaxed) != stalled && stalled {
+            tracing::warn!(last_look_ms = last, "the scheduler has stopped looking at the clock");
+            self.emit(EventKind::Stalled, None, None);
+        }
+        stalled
     }
 
     /// Returns the run of a task that this process follows.

@@ -1,6 +1,7 @@
 //! Processes that are killed, stalled or gone: taken over, put right, never run twice.
 
 use loopkeeper_engine::engine::WaitFor;
+use loopkeeper_engine::event::EventKind;
 use loopkeeper_engine::ledger::{Injected, Reason, Status};
 use loopkeeper_engine::testing::{Scene, instant};
 use std::time::Duration;
@@ -198,6 +199,25 @@ async fn the_failure_of_one_task_never_touches_another_case_c04() {
     host.upset(None);
     scene.until("2026-03-02T09:03:30Z").await;
     assert_eq!(host.statuses(&a).last(), Some(&Status::Succeeded), "it is armed still");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scheduler_that_no_longer_looks_is_told_once_by_whoever_sees_it() {
+    let scene = Scene::at("2026-03-02T08:59:00Z");
+    scene.project("p");
+    let host = scene.serve().await;
+    scene.pass(Duration::from_secs(300)).await;
+    assert!(!host.overview().await.unwrap().stalled);
+    assert_eq!(host.count(EventKind::Stalled), 0);
+    host.stop().await;
+    scene.pass(Duration::from_secs(119)).await;
+    assert!(!host.overview().await.unwrap().stalled, "it may be about to look");
+    scene.pass(Duration::from_secs(2)).await;
+    for _ in 0..2 {
+        assert!(host.overview().await.unwrap().stalled);
+        scene.pass(Duration::from_secs(1)).await;
+        assert_eq!(host.count(EventKind::Stalled), 1, "once, however many look");
+    }
 }
 
 #[tokio::test(start_paused = true)]
