@@ -27,6 +27,8 @@ pub(super) struct Known {
     asks: HashMap<i64, Vec<Ask>>,
     auto_paused: HashMap<TaskKey, String>,
     approved: HashMap<String, bool>,
+    /// Whether anybody reads the schedules: to say one in words is most of a summary's cost.
+    in_words: bool,
 }
 
 /// How much of the past is wanted.
@@ -36,7 +38,8 @@ pub(super) enum Past<'a> {
     All,
     /// Those of one task.
     Of(&'a TaskKey),
-    /// Only what wants somebody: the other tasks show no end and no bars.
+    /// Only what wants somebody: the other tasks show no end and no bars, and none says its
+    /// schedule in words.
     Troubles,
 }
 
@@ -67,6 +70,7 @@ impl Known {
                 .into_iter()
                 .map(|hold| (hold.task, hold.reason))
                 .collect(),
+            in_words: past != Past::Troubles,
             ..Known::default()
         };
         for run in ledger.open_runs()? {
@@ -178,10 +182,11 @@ fn summary(
         name: task.name.clone(),
         enabled: task.enabled,
         condition,
-        words: board
-            .compiled
-            .as_ref()
-            .map_or_else(|| "a schedule that cannot be read".to_owned(), |c| c.words()),
+        words: match &board.compiled {
+            _ if !known.in_words => String::new(),
+            Some(compiled) => compiled.words(),
+            None => "a schedule that cannot be read".to_owned(),
+        },
         timezone: zone.to_owned(),
         foreign_zone: zone != runtime.around.machine_zone,
         model: format!("{}/{}", task.execution.provider_id, task.execution.model_id),
