@@ -1,6 +1,6 @@
 //! What the built program costs, seen from outside: one line of JSON for each figure.
 //!
-//!     cargo bench -p loopkeeper --bench scenarios              all of them, about 20 minutes
+//!     cargo bench -p loopkeeper --bench scenarios              all of them, about half an hour
 //!     cargo bench -p loopkeeper --bench scenarios -- idle      those whose name is given
 //!
 //! Each figure says what it was measured on (`load`), how often (`n`), and how far the single
@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and starts programs")]
 
 mod claims;
+mod day;
 mod events;
 mod figure;
 mod growth;
@@ -35,9 +36,10 @@ fn main() {
         claims::worker(work);
         return;
     }
-    let all: [(&str, fn()); 7] = [
+    let all: [(&str, fn()); 8] = [
         ("start", start::run),
         ("memory", memory::run),
+        ("day", day::run),
         ("idle", idle::run),
         ("claims", claims::run),
         ("latency", latency::run),
