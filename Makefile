@@ -21,9 +21,10 @@ mutants: ## Take each guard out of a copy, and see its tests go red
 check-api: ## Ask a running server all that its description allows: no 5xx, nothing undocumented
 	@scripts/setup.sh run && scripts/check-api.sh
 
-bench: ## Measure the engine, and the built program from outside (about 40 minutes)
-	@scripts/setup.sh run && scripts/page.sh
+bench: ## Measure the engine, and the built program from outside (about 50 minutes)
+	@scripts/setup.sh check && scripts/page.sh
 	@cargo bench --locked -p loopkeeper-engine --bench schedule --bench loops --bench ledger --bench engine
+	@cargo bench --locked -p loopkeeper-desktop --bench menu
 	@cargo bench --locked -p loopkeeper --bench scenarios
 
 package: ## Build an installer for this system, into target/release/bundle
