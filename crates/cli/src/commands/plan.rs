@@ -7,16 +7,18 @@ use crate::output::Ink;
 use crate::schedule::instant;
 use chrono::TimeZone as _;
 use chrono_tz::Tz;
-use loopkeeper_engine::engine::{Engine, EngineError, preview_schedule};
+use loopkeeper_engine::engine::{Engine, TaskPlan};
 use loopkeeper_engine::schedule::ClockChange;
 use loopkeeper_engine::task::policy::{Overlap, Policy};
-use loopkeeper_engine::view::{Condition, PauseView, ProjectView, TaskDetail};
+use loopkeeper_engine::view::{Condition, PauseView, ProjectView};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
 
 /// How many rows a plan holds at most.
 const MOST: usize = 20_000;
+/// How many of the tasks that are due together a row names.
+const NAMED: usize = 10;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -39,6 +41,7 @@ pub struct Args {
 struct Row {
     at: i64,
     project_id: String,
+    project_label: String,
     task_id: String,
     task_name: String,
     /// `run`, or why not: the reasons of skipped rows, and `off`.
@@ -47,9 +50,17 @@ struct Row {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_change: Option<ClockChange>,
-    /// The tasks that are due in the same second.
+    /// The first tasks that are due in the same second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collides: Vec<String>,
+    /// How many more are.
+    #[serde(skip_serializing_if = "is_zero")]
+    collides_more: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What decides about every row alike.
@@ -83,110 +94,68 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     let engine = context.open_with(settings, false).await?;
     let world = World { pause: engine.overview().await?.paused, ..world };
     let place = project(context, &engine, &args.place).await?;
-    let (rows, more, faults) =
-        gather(context, &engine, place.as_ref(), &world, (from, to), args.off).await?;
-    let rows = collisions(rows, &world);
+    let found = gather(&engine, place.as_ref(), &world, (from, to), args.off).await?;
+    let rows = collisions(found.rows, &world);
     if context.out.json {
-        context.out.value(
-            &json!({ "from": from, "to": to, "rows": rows, "more": more, "faults": faults }),
-        );
+        context.out.value(&json!({
+            "from": from, "to": to, "rows": rows, "more": found.cut_at.is_some(),
+            "cutAt": found.cut_at, "faults": found.faults,
+        }));
         return Ok(DONE);
     }
     print(context, &rows);
-    for fault in &faults {
+    for fault in &found.faults {
         context.out.warn(fault);
     }
-    if more {
-        context.out.warn(format!("more than {MOST} occurrences: name an earlier --to"));
+    if let Some(at) = found.cut_at {
+        // What is left out first is after that.
+        let before = context.out.at(at - 1_000);
+        context.out.warn(format!("these are the first {MOST}; go on with --from \"{before}\""));
     }
     Ok(DONE)
 }
 
+/// The rows in the order of time, and what is not in them.
+struct Found {
+    rows: Vec<Row>,
+    cut_at: Option<i64>,
+    faults: Vec<String>,
+}
+
 async fn gather(
-    context: &Context,
     engine: &Engine,
     place: Option<&ProjectView>,
     world: &World,
     (from, to): (i64, i64),
     off: bool,
-) -> Result<(Vec<Row>, bool, Vec<String>), Failure> {
-    match place {
-        Some(project) => engine.sync_project(&project.id).await?,
-        None => engine.sync_all_projects().await?,
-    }
+) -> Result<Found, Failure> {
     let projects: HashMap<String, ProjectView> =
         engine.projects().await?.into_iter().map(|project| (project.id.clone(), project)).collect();
-    let (mut rows, mut more, mut faults) = (Vec::new(), false, Vec::new());
-    for summary in engine.task_summaries(place.map(|project| project.id.as_str())).await? {
-        if !summary.enabled && !off {
-            continue;
+    let id = place.map(|project| project.id.as_str());
+    let plan = engine.plan(id, from, to, off, MOST).await?;
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    for task in &plan.tasks {
+        if let Some(error) = &task.schedule_error {
+            faults.push(format!("{}: {error}", task.summary.name));
         }
-        let detail = engine.task(&summary.project_id, &summary.id).await?;
-        let mut occurrences = Vec::new();
-        match occur(context, &detail, from, to, MOST - rows.len(), &mut occurrences) {
-            Ok(cut) => more |= cut,
-            Err(error) => faults.push(format!("{}: {error}", summary.name)),
-        }
-        rows.extend(judge(&detail, &occurrences, world, projects.get(&summary.project_id)));
-        if rows.len() >= MOST {
-            more = true;
-            break;
-        }
+        rows.extend(judge(task, world, projects.get(&task.summary.project_id)));
     }
     rows.sort_by(|a, b| (a.at, &a.task_name).cmp(&(b.at, &b.task_name)));
-    Ok((rows, more, faults))
+    Ok(Found { rows, cut_at: plan.cut_at, faults })
 }
 
-/// Collects a task's occurrences (after `from` up to `to`); says whether some were left out.
-fn occur(
-    context: &Context,
-    detail: &TaskDetail,
-    from: i64,
-    to: i64,
-    room: usize,
-    into: &mut Vec<(i64, Option<ClockChange>)>,
-) -> Result<bool, EngineError> {
-    let mut after = from;
-    loop {
-        let batch = preview_schedule(
-            &detail.task.schedule,
-            &context.environment.machine.zone,
-            after,
-            1_000,
-        )?
-        .next;
-        for next in &batch {
-            if next.at > to {
-                return Ok(false);
-            }
-            if into.len() >= room {
-                return Ok(true);
-            }
-            into.push((next.at, next.clock_change.clone()));
-        }
-        match batch.last() {
-            Some(last) if batch.len() == 1_000 => after = last.at,
-            _ => return Ok(false),
-        }
-    }
-}
-
-fn judge(
-    detail: &TaskDetail,
-    occurrences: &[(i64, Option<ClockChange>)],
-    world: &World,
-    project: Option<&ProjectView>,
-) -> Vec<Row> {
-    let summary = &detail.summary;
-    let policy = &detail.effective_policy;
+fn judge(task: &TaskPlan, world: &World, project: Option<&ProjectView>) -> Vec<Row> {
+    let summary = &task.summary;
+    let policy = &task.effective_policy;
     let zone: Tz = summary.timezone.parse().unwrap_or(Tz::UTC);
     let usual = summary.last_run.as_ref().and_then(|run| run.duration_ms);
     let mut of_day: HashMap<String, u32> = HashMap::new();
     let mut before: Option<i64> = None;
-    let rows = occurrences.iter().map(|(at, change)| {
+    let rows = task.next.iter().map(|next| {
+        let at = next.at;
         let mut notes = Vec::new();
-        let day = zone.timestamp_millis_opt(*at).single().map(|at| at.format("%F").to_string());
-        let mut verdict = refusal(detail, *at, world, project);
+        let day = zone.timestamp_millis_opt(at).single().map(|at| at.format("%F").to_string());
+        let mut verdict = refusal(task, at, world, project);
         if verdict == "run" {
             let runs = of_day.entry(day.unwrap_or_default()).or_default();
             match policy.budget.and_then(|budget| budget.runs_per_day) {
@@ -196,33 +165,30 @@ fn judge(
         }
         if verdict == "run" {
             notes.extend(overlap(policy, usual, before.map(|before| at - before)));
-            before = Some(*at);
+            before = Some(at);
         }
-        if *at <= world.now {
+        if at <= world.now {
             notes.push("is over: `loopkeeper runs` says what became of it".to_owned());
         }
         Row {
-            at: *at,
+            at,
             project_id: summary.project_id.clone(),
+            project_label: summary.project_label.clone(),
             task_id: summary.id.clone(),
             task_name: summary.name.clone(),
             verdict,
             notes,
-            clock_change: change.clone(),
+            clock_change: next.clock_change.clone(),
             collides: Vec::new(),
+            collides_more: 0,
         }
     });
     rows.collect()
 }
 
 /// Returns `run`, or the rule that would stop this occurrence.
-fn refusal(
-    detail: &TaskDetail,
-    at: i64,
-    world: &World,
-    project: Option<&ProjectView>,
-) -> &'static str {
-    let policy = &detail.policy;
+fn refusal(task: &TaskPlan, at: i64, world: &World, project: Option<&ProjectView>) -> &'static str {
+    let policy = &task.policy;
     let here = |name: &String| name.eq_ignore_ascii_case(&world.host);
     let this_project = |name: &String| {
         project.is_none_or(|project| {
@@ -236,7 +202,7 @@ fn refusal(
         .pause
         .as_ref()
         .is_some_and(|pause| at >= pause.since && pause.until.is_none_or(|until| at < until));
-    if !detail.summary.enabled {
+    if !task.summary.enabled {
         "off"
     } else if !policy.run_on.is_empty() && !policy.run_on.iter().any(here) {
         "wrong_host"
@@ -244,9 +210,9 @@ fn refusal(
         "wrong_project"
     } else if paused {
         "paused"
-    } else if detail.summary.condition == Condition::NeedsApproval {
+    } else if task.summary.condition == Condition::NeedsApproval {
         "not_approved"
-    } else if detail.auto_pause.is_some() {
+    } else if task.is_auto_paused {
         "auto_paused"
     } else {
         "run"
@@ -275,22 +241,15 @@ fn collisions(mut rows: Vec<Row>, world: &World) -> Vec<Row> {
         let length =
             rows[start..].iter().take_while(|row| row.at.div_euclid(1_000) == second).count();
         let group = &mut rows[start..start + length];
-        let running: Vec<(String, String)> = group
-            .iter()
-            .filter(|row| row.verdict == "run")
-            .map(|row| (row.task_name.clone(), row.project_id.clone()))
-            .collect();
+        let running = group.iter().filter(|row| row.verdict == "run");
+        let together = running.clone().count();
+        // One more than are named: a row does not name itself.
+        let first: Vec<String> = running.take(NAMED + 1).map(|row| row.task_name.clone()).collect();
         let (mut ahead, mut ahead_here) = (0, HashMap::<String, u32>::new());
-        for row in group.iter_mut().filter(|row| row.verdict == "run") {
-            if running.len() > 1 {
-                let mut others = running.clone();
-                if let Some(own) = others.iter().position(|(name, project)| {
-                    *name == row.task_name && *project == row.project_id
-                }) {
-                    others.remove(own);
-                }
-                row.collides = others.into_iter().map(|(name, _)| name).collect();
-            }
+        for (own, row) in group.iter_mut().filter(|row| row.verdict == "run").enumerate() {
+            let others = first.iter().enumerate().filter(|(index, _)| *index != own);
+            row.collides = others.take(NAMED).map(|(_, name)| name.clone()).collect();
+            row.collides_more = together - 1 - row.collides.len();
             let here = ahead_here.entry(row.project_id.clone()).or_default();
             if *here >= world.per_project {
                 row.notes.push(format!(
@@ -314,6 +273,8 @@ fn print(context: &Context, rows: &[Row]) {
     if rows.is_empty() {
         out.note("nothing is due in that time");
     }
+    // The same user loop is in several projects under one name.
+    let several = rows.iter().any(|row| row.project_id != rows[0].project_id);
     let table: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
@@ -324,16 +285,19 @@ fn print(context: &Context, rows: &[Row]) {
             let mut notes = row.notes.clone();
             notes.extend(row.clock_change.as_ref().map(ToString::to_string));
             if !row.collides.is_empty() {
-                let (first, rest) =
-                    (row.collides.iter().take(3), row.collides.len().saturating_sub(3));
-                let names: Vec<&str> = first.map(String::as_str).collect();
+                let names: Vec<&str> = row.collides.iter().take(3).map(String::as_str).collect();
+                let rest = row.collides.len() - names.len() + row.collides_more;
                 let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
                 notes.push(format!("together with {}{more}", names.join(", ")));
             }
-            vec![out.at(row.at), row.task_name.clone(), verdict, notes.join("; ")]
+            let project = several.then(|| row.project_label.clone());
+            let cells = [out.at(row.at), row.task_name.clone()].into_iter().chain(project);
+            cells.chain([verdict, notes.join("; ")]).collect()
         })
         .collect();
-    if !table.is_empty() {
+    if several {
+        out.table(&["AT", "TASK", "PROJECT", "WOULD", "NOTES"], &table);
+    } else if !table.is_empty() {
         out.table(&["AT", "TASK", "WOULD", "NOTES"], &table);
     }
 }
@@ -346,12 +310,14 @@ mod tests {
         Row {
             at,
             project_id: project.into(),
+            project_label: project.into(),
             task_id: task.into(),
             task_name: task.into(),
             verdict: "run",
             notes: Vec::new(),
             clock_change: None,
             collides: Vec::new(),
+            collides_more: 0,
         }
     }
 
@@ -377,6 +343,17 @@ mod tests {
         assert!(rows[2].collides.is_empty());
         assert!(rows[1].notes.is_empty() && rows[3].notes[0].contains("2 at once in a project"));
         assert!(rows[4].collides.is_empty(), "another second");
+    }
+
+    #[test]
+    fn of_many_that_are_due_together_a_row_names_a_few() {
+        let world = World { now: 0, host: "h".into(), pause: None, global: 4, per_project: 2 };
+        let many = (0..2_000).map(|n| row(1_000, &format!("t{n}"), "p")).collect();
+        let rows = collisions(many, &world);
+        for row in [&rows[0], &rows[5], &rows[1_999]] {
+            assert_eq!((row.collides.len(), row.collides_more), (10, 1_989));
+            assert!(!row.collides.contains(&row.task_name), "{row:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod loop_files;
 mod needs;
 mod news;
 mod overview;
+mod plan;
 mod projects;
 mod runs;
 mod schedules;
@@ -22,6 +23,7 @@ mod types;
 mod watching;
 
 pub use crate::agent::OpenCodeEnvironment;
+pub use plan::{Plan, TaskPlan};
 pub use schedules::{check_loop, preview_schedule};
 #[cfg(any(test, feature = "testing"))]
 pub use testing::Seat;

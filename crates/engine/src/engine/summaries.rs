@@ -298,7 +298,7 @@ impl Engine {
 }
 
 /// Shows what holds as a policy in which every field is said.
-fn effective(holds: &crate::settings::EffectivePolicy) -> Policy {
+pub(super) fn effective(holds: &crate::settings::EffectivePolicy) -> Policy {
     Policy {
         timeout: Some(holds.timeout),
         blocked_timeout: Some(holds.blocked_timeout),
