@@ -32,6 +32,7 @@ describe('axe finds nothing grave, and nothing is cut off', () => {
       await page.getByText('while you were editing').waitFor();
       await page.keyboard.press('Control+s');
       await page.locator('.cm-merge-b', { hasText: 'Mine.' }).waitFor();
+      await page.getByRole('button', { name: 'Take over' }).first().waitFor();
     }],
     ['new loop', '#/new-loop', 'Where'],
     ['form', '#/task-form/path_beta/task-changelog-draft', '16:00', {}, async (page) => page.getByText('More', { exact: true }).click()],

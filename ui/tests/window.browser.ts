@@ -175,6 +175,75 @@ describe('the editor', () => {
     await toast(/Saved/).waitFor();
     expect(fake.files.get(digest)).toContain('My sentence.');
   });
+  it('shows them in one column on a phone, merges there, and loses nothing when the window changes its width', async () => {
+    await open(editor(digest), {}, (fresh) => fresh.setViewportSize({ width: 390, height: 780 }));
+    await page.locator('.cm-content').waitFor();
+    // Of a line that is broken, Home goes to the beginning of the piece: so its first one is clicked.
+    const begin = { position: { x: 30, y: 8 } };
+    await page.locator('.cm-line', { hasText: 'Summarize what changed' }).click(begin);
+    await page.keyboard.press('Home');
+    await page.keyboard.type('My sentence. ');
+    fake.write(digest, (fake.files.get(digest) ?? '').replace('0 9 * * *', '0 7 * * *'));
+    await page.getByText('The file changed on disk while you were editing').waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByText('above each difference').waitFor();
+    const merge = page.locator('.merge');
+    const mine = merge.locator('.cm-merge-b .cm-line');
+    const theirs = merge.locator('.cm-deletedChunk');
+    await theirs.filter({ hasText: '0 7 * * *' }).waitFor();
+    await mine.filter({ hasText: 'My sentence.' }).waitFor();
+    expect(await merge.locator('.cm-editor').count(), 'one column holds both').toBe(1);
+    expect((await mine.first().boundingBox())?.width, 'it has the width of the window').toBeGreaterThan(320);
+    await mine.filter({ hasText: 'My sentence.' }).click(begin);
+    await page.keyboard.press('Home');
+    await page.keyboard.type('More. ');
+
+    await page.setViewportSize({ width: 1280, height: 820 });
+    await page.getByText('Left: the file on disk').waitFor();
+    await merge.locator('.cm-merge-a', { hasText: '0 7 * * *' }).waitFor();
+    await mine.filter({ hasText: 'More. My sentence. Summarize' }).waitFor();
+    await page.setViewportSize({ width: 390, height: 780 });
+    await theirs.filter({ hasText: '0 7 * * *' }).waitFor();
+    await page.keyboard.press('Control+z');
+    await mine.filter({ hasText: /^My sentence\. Summarize/ }).waitFor();
+
+    await theirs.filter({ hasText: '0 7 * * *' }).getByRole('button', { name: 'Take over' }).click();
+    await theirs.filter({ hasText: '0 7 * * *' }).waitFor({ state: 'detached' });
+    await mine.filter({ hasText: '0 7 * * *' }).waitFor();
+    const refused = page.waitForResponse((response) => response.request().method() === 'PUT');
+    await page.keyboard.press('Control+s');
+    expect((await refused).status(), 'nothing is written before somebody chose').toBe(412);
+    await mine.filter({ hasText: '0 7 * * *' }).waitFor();
+    await page.getByRole('button', { name: 'Save my text' }).click();
+    await toast(/Saved/).waitFor();
+    expect(fake.files.get(digest)).toContain('0 7 * * *');
+    expect(fake.files.get(digest)).toContain('My sentence.');
+  });
+  it('goes back to the editor with what was merged, and can undo that the file was taken', async () => {
+    await open(editor(digest));
+    await page.locator('.cm-content').waitFor();
+    await retype('Summarize what changed', 'My sentence.');
+    fake.write(digest, (fake.files.get(digest) ?? '').replace('0 9 * * *', '0 7 * * *'));
+    await page.getByText('The file changed on disk while you were editing').waitFor();
+    await page.keyboard.press('Control+s');
+    const mine = page.locator('.cm-merge-b .cm-line');
+    await mine.filter({ hasText: 'My sentence.' }).waitFor();
+    await page.getByRole('button', { name: 'Take over' }).first().focus();
+    await page.keyboard.press('Enter');
+    await mine.filter({ hasText: '0 7 * * *' }).waitFor();
+    await page.getByRole('button', { name: 'Keep editing' }).click();
+    const line = page.locator('.panes .cm-line').filter({ visible: true });
+    await line.filter({ hasText: '0 7 * * *' }).waitFor();
+    await line.filter({ hasText: 'My sentence.' }).waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByRole('button', { name: 'Take the file on disk' }).click();
+    await line.filter({ hasText: 'Summarize what changed' }).waitFor();
+    await page.keyboard.press('Control+z');
+    await line.filter({ hasText: 'My sentence.' }).waitFor();
+    await page.keyboard.press('Control+s');
+    await toast(/Saved/).waitFor();
+    expect(fake.files.get(digest)).toContain('My sentence.');
+  });
   it('asks before unsaved text is left', async () => {
     await open(editor(digest));
     await page.locator('.cm-content').waitFor();

@@ -1,12 +1,12 @@
 import { autocompletion, completionKeymap, type Completion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete';
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
+import { defaultKeymap, history, historyField, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { markdown } from '@codemirror/lang-markdown';
 import { yamlFrontmatter } from '@codemirror/lang-yaml';
 import { HighlightStyle, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, setDiagnostics, type Diagnostic as Lint } from '@codemirror/lint';
-import { MergeView } from '@codemirror/merge';
+import { MergeView, unifiedMergeView } from '@codemirror/merge';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
-import { EditorState, type Extension } from '@codemirror/state';
+import { EditorState, type EditorSelection, type Extension, type Text } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import type { Diagnostic } from '../../api/types';
@@ -56,6 +56,16 @@ const theme = EditorView.theme({
   '.cm-button': { backgroundImage: 'none', backgroundColor: 'var(--bg-raised)', border: '1px solid var(--line-strong)', borderRadius: '5px', padding: '3px 9px' },
   '.cm-changedLine': { backgroundColor: 'color-mix(in srgb, var(--warn-bar) 12%, transparent) !important' },
   '.cm-changedText': { background: 'color-mix(in srgb, var(--warn-bar) 30%, transparent) !important' },
+  '.cm-changedLineGutter': { background: 'var(--warn-bar) !important' },
+  '.cm-deletedLineGutter': { background: 'var(--busy-bar) !important' },
+  // The file on disk, in both views of a conflict.
+  '&.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'color-mix(in srgb, var(--busy-bar) 12%, transparent) !important' },
+  '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': { background: 'color-mix(in srgb, var(--busy-bar) 30%, transparent) !important' },
+  '&.cm-merge-a .cm-changedLineGutter': { background: 'var(--busy-bar) !important' },
+  '.cm-deletedChunk': { padding: '0 10px 3px' },
+  '.cm-deletedChunk .cm-chunkButtons': { position: 'static', display: 'flex', alignItems: 'center', justifyContent: 'space-between', padding: '4px 0', fontFamily: 'var(--font)', fontSize: '12px', fontWeight: '500', color: 'var(--busy)' },
+  '.cm-deletedChunk .cm-chunkButtons button': { color: 'var(--ink)', margin: '0', cursor: 'default', borderRadius: '5px' },
+  '.cm-chunkButtons:only-child .there, .cm-chunkButtons:not(:only-child) .nowhere': { display: 'none' },
 });
 
 const colours = HighlightStyle.define([
@@ -198,16 +208,80 @@ export function createEditor(parent: HTMLElement, text: string, words: Words, on
   return editor;
 }
 
-export interface Conflict { mine(): string; destroy(): void }
+export interface Conflict {
+  /** One column or two; the person's text, its undo steps and the cursor come along. */
+  show(narrow: boolean): void;
+  destroy(): void;
+}
 
-/** Both versions side by side: the file on disk to the left, the person's text, still editable, to the right. */
-export function createConflict(parent: HTMLElement, theirs: string, mine: string): Conflict {
-  const view = new MergeView({
-    parent,
-    a: { doc: theirs, extensions: [base(lineSeparator(theirs)), EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ 'aria-label': t.editor.theirs, tabindex: '0' })] },
-    b: { doc: mine, extensions: [base(lineSeparator(mine)), history(), keymap.of([...historyKeymap, ...defaultKeymap]), EditorView.contentAttributes.of({ 'aria-label': t.editor.mine })] },
-    gutter: true,
-    revertControls: 'a-to-b',
-  });
-  return { mine: () => view.b.state.sliceDoc(), destroy: () => view.destroy() };
+/** What stands at a changed place where both texts share one column: whose lines these are, and the button that takes them. */
+function chunkControl(type: 'reject' | 'accept', act: (event: MouseEvent) => void): HTMLElement {
+  if (type === 'accept') {
+    const label = document.createElement('span');
+    label.className = 'cm-chunkName';
+    for (const [name, text] of [['there', t.editor.theirs], ['nowhere', t.editor.notTheirs]] as const) {
+      const part = label.appendChild(document.createElement('span'));
+      part.className = name;
+      part.textContent = text;
+    }
+    return label;
+  }
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'btn small';
+  button.textContent = t.editor.takeChunk;
+  button.onclick = act;
+  return button;
+}
+
+/** Between the two columns, beside each difference: takes over what the file has there. */
+function arrow(): HTMLElement {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'cm-takeOver';
+  button.textContent = '→';
+  button.setAttribute('aria-label', t.editor.takeChunk);
+  button.dataset['tip'] = t.editor.takeChunk;
+  // The view listens to the mouse only; a click without one comes from the keyboard.
+  button.onclick = (event) => {
+    if (event.detail === 0) button.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }));
+  };
+  return button;
+}
+
+/**
+ * The file on disk and the person's text, which can be edited, with their differences. Two columns: the file to the left,
+ * each difference taken over by the arrow between. One column: the person's text, above each difference what the file has there.
+ */
+export function createConflict(parent: HTMLElement, theirs: string, mine: string, narrow: boolean, change: (text: string) => void): Conflict {
+  const separator = lineSeparator(mine);
+  const own = [
+    base(separator), history(), keymap.of([...historyKeymap, ...defaultKeymap]), typeOverSelection, EditorView.contentAttributes.of({ 'aria-label': t.editor.mine }),
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged) change(update.state.sliceDoc());
+    }),
+  ];
+  const original = [base(lineSeparator(theirs)), EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ 'aria-label': t.editor.theirs, tabindex: '0' })];
+  const build = (doc: string | Text, extensions: Extension, selection?: EditorSelection): { editor: EditorView; destroy: () => void } => {
+    const config = { doc, ...(selection ? { selection } : {}) };
+    if (narrow) {
+      const lines = EditorState.create({ doc: theirs, extensions: original }).doc;
+      const editor = new EditorView({ parent, state: EditorState.create({ ...config, extensions: [extensions, unifiedMergeView({ original: lines, mergeControls: chunkControl })] }) });
+      return { editor, destroy: () => editor.destroy() };
+    }
+    const both = new MergeView({ parent, a: { doc: theirs, extensions: original }, b: { ...config, extensions }, revertControls: 'a-to-b', renderRevertControl: arrow });
+    return { editor: both.b, destroy: () => both.destroy() };
+  };
+  let shown = build(mine, own);
+  return {
+    show(next) {
+      if (next === narrow) return;
+      narrow = next;
+      const { state, hasFocus } = shown.editor;
+      shown.destroy();
+      shown = build(state.doc, [own, historyField.init(() => state.field(historyField))], state.selection);
+      if (hasFocus) shown.editor.focus();
+    },
+    destroy: () => shown.destroy(),
+  };
 }

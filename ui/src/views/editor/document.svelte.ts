@@ -47,7 +47,7 @@ export class LoopDocument {
   }
   #arrived(): void {
     const file = this.file.value;
-    if (!file || this.saving) return;
+    if (!file || this.saving || this.conflict) return;
     if (this.base === undefined) this.#take(file);
     else if (file.etag !== this.base.etag) {
       if (this.dirty && file.text !== this.text) this.changedOnDisk = true;
@@ -92,6 +92,7 @@ export class LoopDocument {
       const file = await session.api.saveLoopFile(this.path, text, this.base.etag);
       this.base = { text, etag: file.etag };
       this.changedOnDisk = false;
+      if (this.conflict) this.revision += 1;
       this.conflict = null;
       this.file.value = file;
       if (this.text === text) this.check = file.check;
@@ -116,16 +117,18 @@ export class LoopDocument {
     this.revision += 1;
     void this.#check();
   }
-  /** Ends the conflict with this text, saved against the file as it was shown. */
-  async keep(mine: string): Promise<boolean> {
+  /** Ends the conflict with the person's text, as it is by now, saved against the file as it was shown. */
+  async keep(): Promise<boolean> {
     const conflict = this.conflict;
     if (!conflict) return false;
     this.base = { text: conflict.text ?? '', etag: conflict.etag ?? '' };
-    if (this.text !== mine) {
-      this.text = mine;
-      this.revision += 1;
-    }
     return this.save();
+  }
+  /** Leaves the conflict open: back to the editor, with what the person merged. */
+  goOn(): void {
+    this.conflict = null;
+    this.revision += 1;
+    this.#arrived();
   }
   revert(): void {
     if (!this.file.value) return;

@@ -62,7 +62,8 @@ describe('a loop file in the editor', () => {
     expect(await doc.save()).toBe(false);
     expect(doc.conflict).toEqual({ text: 'theirs', etag: disk.etag });
     expect([disk.text, doc.text]).toEqual(['theirs', 'mine']);
-    expect(await doc.keep('mine and theirs')).toBe(true);
+    doc.edit('mine and theirs');
+    expect(await doc.keep()).toBe(true);
     expect([disk.text, doc.text, doc.conflict, doc.dirty]).toEqual(['mine and theirs', 'mine and theirs', null, false]);
   });
   it('meets a third text while the two were looked at, and shows that one', async () => {
@@ -70,7 +71,7 @@ describe('a loop file in the editor', () => {
     await changeOnDisk('theirs');
     await doc.save();
     disk = { text: 'a third', etag: '99' };
-    expect(await doc.keep('mine')).toBe(false);
+    expect(await doc.keep()).toBe(false);
     expect(doc.conflict?.text).toBe('a third');
     doc.takeTheirs();
     expect([doc.text, doc.dirty, doc.conflict]).toEqual(['a third', false, null]);
