@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dist, grave, launch, newPage } from './browser';
-import { Fake, type FakeOptions } from './fake-server';
+import { Fake, type FakeOptions } from './fake/server';
 
 const digest = '/home/ada/src/alpha/.agents/loops/daily-digest.md';
 const editor = `#/editor?path=${encodeURIComponent(digest)}&project=path_alpha`;

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { dist, launch } from './browser';
-import { Fake, TUESDAY } from './fake-server';
+import { Fake, TUESDAY } from './fake/server';
 
 /** Counts that are the same on every machine: rows in the document, rows that are drawn again, questions that are asked. */
 describe('a thousand tasks', () => {

@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 import { runnerImport } from 'vite';
 
 const only = process.argv.slice(2);
-const { module } = await runnerImport(new URL('./fake-server.ts', import.meta.url).pathname);
+const { module } = await runnerImport(new URL('./fake/server.ts', import.meta.url).pathname);
 const dist = new URL('../dist', import.meta.url).pathname;
 const out = new URL('../screenshots/', import.meta.url).pathname;
 await mkdir(out, { recursive: true });

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { dist, launch, newPage } from './browser';
-import { Fake, type FakeOptions } from './fake-server';
+import { Fake, type FakeOptions } from './fake/server';
 
 let context: BrowserContext;
 let closeBrowser: () => Promise<void>;
