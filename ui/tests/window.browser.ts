@@ -312,6 +312,12 @@ describe('what needs somebody', () => {
     const approval = page.getByRole('article', { name: 'dependency-updates' });
     await approval.getByRole('button', { name: 'Show what changed' }).click();
     await approval.getByText('Keep it short.').waitFor();
+    const hidden = await approval.locator('.diff').evaluate((diff) => [...diff.querySelectorAll('.sign')].filter((sign) => {
+      const text = document.createRange();
+      text.selectNodeContents(sign);
+      return text.getBoundingClientRect().left < diff.getBoundingClientRect().left;
+    }).length);
+    expect(hidden, 'each sign is whole, none reaches beyond the edge').toBe(0);
     await approval.getByRole('button', { name: 'Approve' }).click();
     await approval.waitFor({ state: 'detached' });
     const failed = page.getByRole('article', { name: 'check-links' }).filter({ hasText: 'Failed' });
