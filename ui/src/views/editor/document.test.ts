@@ -76,6 +76,19 @@ describe('a loop file in the editor', () => {
     doc.takeTheirs();
     expect([doc.text, doc.dirty, doc.conflict]).toEqual(['a third', false, null]);
   });
+  it('goes on with what was merged, keeps it while the file changes once more, and still tells of the other text', async () => {
+    doc.edit('mine');
+    await changeOnDisk('theirs');
+    await doc.save();
+    doc.edit('one');
+    await changeOnDisk('a third');
+    expect([doc.text, doc.conflict?.text], 'what is looked at stays, even where it is the first text again').toEqual(['one', 'theirs']);
+    doc.edit('mine and theirs');
+    doc.goOn();
+    expect([doc.text, doc.conflict, doc.changedOnDisk]).toEqual(['mine and theirs', null, true]);
+    expect(await doc.save()).toBe(false);
+    expect(doc.conflict?.text).toBe('a third');
+  });
   it('does not let a slow answer about an older text undo a newer one', async () => {
     const answers: ((value: unknown) => void)[] = [];
     host.answers['POST /api/check'] = () => new Promise((resolve) => answers.push(resolve));
