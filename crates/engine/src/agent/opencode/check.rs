@@ -1,16 +1,13 @@
 //! What is checked before a run is sent: OpenCode itself accepts any model, agent and folder.
 
 use super::client::{CallError, Client};
+use super::retry::patiently;
 use super::wire;
 use crate::agent::job::{EndReason, Outcome};
 use crate::task::Execution;
-use std::future::Future;
-use std::time::Duration;
 
 /// How many names a text lists.
 const LISTED: usize = 12;
-/// How often a call that may work in a moment is made.
-const TRIES: u32 = 4;
 
 /// Checks model and agent of a task; the outcome inside says what exists.
 ///
@@ -28,22 +25,6 @@ pub(crate) async fn check(
     match &execution.agent {
         Some(agent) => Ok(check_agent(&patiently(|| client.agents(directory)).await?, agent)),
         None => Ok(Ok(())),
-    }
-}
-
-/// Makes a call again while it fails in passing.
-pub(crate) async fn patiently<T, F: Future<Output = Result<T, CallError>>>(
-    mut call: impl FnMut() -> F,
-) -> Result<T, CallError> {
-    let mut tries = 0;
-    loop {
-        match call().await {
-            Err(error) if error.is_passing() && tries < TRIES => {
-                tries += 1;
-                tokio::time::sleep(Duration::from_millis(250 * u64::from(tries))).await;
-            }
-            done => return done,
-        }
     }
 }
 

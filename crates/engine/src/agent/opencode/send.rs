@@ -3,11 +3,11 @@
 //! The event stream is open before the prompt goes out, so that no error is missed; the session is
 //! stored before it goes out, so that a crash leaves nothing that nobody follows.
 
-use super::check::patiently;
 use super::client::{CallError, Client};
 use super::events::{Events, Signal};
 use super::follow::{Follower, Sending, TurnEnd};
 use super::judge::{self, End};
+use super::retry::patiently;
 use super::{AgentError, Opencode, unreachable_outcome, wire};
 use crate::agent::job::{EndReason, Job, Outcome};
 use crate::agent::journal::{Inbox, Journal, StepKind, note};

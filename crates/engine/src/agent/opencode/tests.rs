@@ -1,6 +1,6 @@
 use super::fake::{Fake, Reply, Request, messages};
 use super::*;
-use crate::agent::journal::{Control, JournalError, StopReason};
+use crate::agent::journal::{Control, JournalError, StepKind, StopReason};
 use crate::agent::testing::{Note, Notes, job};
 use crate::agent::{Ended, Evidence, OpencodeConfig};
 use crate::clock::SystemClock;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 struct Place {
     folder: tempfile::TempDir,
