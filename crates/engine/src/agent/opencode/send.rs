@@ -288,9 +288,9 @@ async fn conclude(
     };
     let outcome = match end {
         TurnEnd::Stopped(reason) => follower.stop(reason).await,
-        TurnEnd::Superseded => follower.with_session(follower.outcome(TurnEnd::Superseded)),
+        TurnEnd::Superseded => follower.with_session(TurnEnd::Superseded.outcome()),
         end => {
-            let mut outcome = follower.outcome(end);
+            let mut outcome = end.outcome();
             if let Some((reason, error)) = goal_end {
                 outcome = Outcome { answer: outcome.answer, ..Outcome::failed(reason, error) };
             }
