@@ -214,11 +214,15 @@ impl Client {
         send(self.request(reqwest::Method::POST, &path).json(body)).await.map(|_| ())
     }
 
+    /// Returns the sessions that are not idle: one that is listed as idle is as one that is not listed.
     pub(crate) async fn statuses(
         &self,
         directory: &str,
     ) -> Result<HashMap<String, wire::Status>, CallError> {
-        self.get(&within("/session/status", directory), SMALL_LIMIT).await
+        let mut statuses: HashMap<String, wire::Status> =
+            self.get(&within("/session/status", directory), SMALL_LIMIT).await?;
+        statuses.retain(|_, status| *status != wire::Status::Idle);
+        Ok(statuses)
     }
 
     pub(crate) async fn messages(
@@ -352,11 +356,23 @@ fn encode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake::{Fake, Reply};
     use super::*;
 
     #[test]
     fn a_directory_is_encoded() {
         assert_eq!(within("/agent", "/srv/a b&c"), "/agent?directory=%2Fsrv%2Fa%20b%26c");
+    }
+
+    /// Some looked for the word, others for the session: a stop took an idle one for busy.
+    #[tokio::test]
+    async fn a_session_that_is_listed_as_idle_is_as_one_that_is_not_listed() {
+        let listed = json!({ "ses_1": { "type": "idle" }, "ses_2": { "type": "busy" } });
+        let fake = Fake::start("/", move |_| Some(Reply::Json(listed.clone()))).await;
+        let client = Client::new(http(false).expect("made"), &fake.url, "u", None);
+        let statuses = client.statuses("/").await.expect("answered");
+        let busy: Vec<&str> = statuses.keys().map(String::as_str).collect();
+        assert_eq!(busy, ["ses_2"], "whoever asks whether a session is listed means busy");
     }
 
     #[test]

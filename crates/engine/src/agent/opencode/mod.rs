@@ -185,7 +185,7 @@ impl Opencode {
         let directory =
             real_path(directory).unwrap_or_else(|_| directory.to_string_lossy().into_owned());
         let statuses = client.statuses(&directory).await.ok()?;
-        Some(statuses.get(session_id).is_some_and(|status| *status != wire::Status::Idle))
+        Some(statuses.contains_key(session_id))
     }
 
     pub(crate) async fn end_server(
