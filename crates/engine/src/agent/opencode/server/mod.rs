@@ -179,10 +179,15 @@ impl OwnServer {
         if !tokio::task::spawn_blocking(unused).await.unwrap_or(false) {
             return Ok(false);
         }
-        let lived = server.process.liveness() == Liveness::Alive;
-        if lived {
-            process::end_group(server.process.pid).await;
-        }
+        let lived = match server.process.liveness() {
+            Liveness::Alive => {
+                process::end_group(server.process.pid).await;
+                true
+            }
+            Liveness::Dead => false,
+            // It may live on another machine or in another container, and is found by this file.
+            Liveness::Unknown => return Ok(false),
+        };
         let path = self.places.file();
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -278,5 +283,28 @@ mod tests {
         assert!(server.places.read().is_some(), "somebody still needs it");
         assert!(!server.end(|| true).await.expect("dead"), "it was dead already");
         assert!(server.places.read().is_none(), "its file is gone");
+    }
+
+    /// The file of a server of another container was removed, and with it the only way to that server.
+    #[tokio::test]
+    async fn a_server_that_may_live_elsewhere_keeps_its_file() {
+        let own = tempfile::tempdir().expect("a folder");
+        let server = OwnServer::new(
+            config(own.path(), None),
+            Places::new(own.path()),
+            Arc::new(SystemClock),
+        );
+        let mut foreign = ProcessId::current().clone();
+        foreign.namespace = "pid:[1]".to_owned();
+        let file = ServerFile {
+            url: "http://127.0.0.1:1".into(),
+            password: "p".into(),
+            process: foreign,
+            started_at: 0,
+            version: String::new(),
+        };
+        server.places.write(&file).expect("written");
+        assert!(!server.end(|| true).await.expect("asked"), "nobody here can end it");
+        assert!(server.places.read().is_some(), "those who can reach it must find it");
     }
 }
