@@ -1,6 +1,6 @@
 //! What other programs are told of OpenCode: what can be chosen, and how it is. No secrets.
 
-use super::{AgentError, Opencode, TRIED, wire};
+use super::{AgentError, Opencode, TRIED, server, wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ impl Opencode {
             Err(error) => health.error = Some(error.to_string()),
             Ok(None) => {
                 let binaries = &self.config.opencode.binaries;
-                health.binary = binaries.iter().find(|path| path.is_file()).cloned();
+                health.binary = server::program(binaries).map(Path::to_owned);
                 if health.binary.is_none() {
                     health.error =
                         Some(AgentError::Missing { looked: binaries.clone() }.to_string());
@@ -175,6 +175,28 @@ fn provider_info(provider: wire::Provider) -> ProviderInfo {
 mod tests {
     use super::super::recorded;
     use super::*;
+    use crate::agent::{AgentsConfig, OpencodeConfig};
+    use crate::clock::SystemClock;
+    use std::sync::Arc;
+
+    /// It was said to be there, and then no run could start it.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_file_that_cannot_be_executed_is_not_the_program() {
+        let own = tempfile::tempdir().expect("a folder");
+        let binary = own.path().join("opencode");
+        std::fs::write(&binary, "no program").expect("written");
+        let config = AgentsConfig {
+            opencode: OpencodeConfig { binaries: vec![binary], ..OpencodeConfig::default() },
+            commands: Default::default(),
+            own: own.path().to_owned(),
+            opencode_config: own.path().to_owned(),
+            environment: Vec::new(),
+        };
+        let health = Opencode::new(Arc::new(config), Arc::new(SystemClock)).health().await;
+        assert_eq!(health.binary, None, "a start would not take it");
+        assert!(health.error.expect("a text").contains("was not found"), "it is said in advance");
+    }
 
     #[test]
     fn pickers_get_no_keys() {

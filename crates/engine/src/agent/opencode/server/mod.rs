@@ -9,6 +9,7 @@ mod places;
 mod spawn;
 
 pub(crate) use places::Places;
+pub(super) use spawn::program;
 
 use super::AgentError;
 use super::client::{CallError, Client};

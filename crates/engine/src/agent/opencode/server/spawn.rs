@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::host::ProcessId;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Starts a server in a group of its own, and says how it is found.
@@ -20,10 +20,8 @@ pub(super) fn spawn(
     clock: &dyn Clock,
 ) -> Result<ServerFile, AgentError> {
     let candidates = &config.opencode.binaries;
-    let binary = candidates
-        .iter()
-        .find(|path| is_program(path))
-        .ok_or_else(|| AgentError::Missing { looked: candidates.clone() })?;
+    let binary =
+        program(candidates).ok_or_else(|| AgentError::Missing { looked: candidates.clone() })?;
     let port = free_port().map_err(|error| AgentError::Start { cause: error.to_string() })?;
     let password = new_password();
     let process = run(config, places, binary, port, &password)?;
@@ -34,6 +32,11 @@ pub(super) fn spawn(
         started_at: clock.now_ms(),
         version: String::new(),
     })
+}
+
+/// Returns the program that is started: the first of the candidates that can be executed.
+pub(crate) fn program(candidates: &[PathBuf]) -> Option<&Path> {
+    candidates.iter().map(PathBuf::as_path).find(|path| is_program(path))
 }
 
 fn run(
