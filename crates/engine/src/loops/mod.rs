@@ -8,7 +8,7 @@
 //! | what is wrong | what becomes of the loop |
 //! |---|---|
 //! | the header cannot be read, a required key is missing, schedule or zone are wrong | malformed: no definition, its task stays as it last was |
-//! | `run_on` or `only_in` cannot be read | malformed: it would run where it must not |
+//! | `run_on`, `only_in` or `budget` cannot be read | malformed: it would run where, or more often than, it must not |
 //! | another `policy` value is wrong | the value is dropped, the settings decide |
 //! | `enabled` is not a boolean | it is off |
 //! | the file cannot be read | malformed, tried again at each look |

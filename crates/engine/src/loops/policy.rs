@@ -1,8 +1,8 @@
 //! The `policy:` mapping of a header: every key checked, the good ones kept.
 //!
-//! A wrong value is dropped and reported, since the settings then decide. The exception is
-//! `run_on` and `only_in`: to drop a restriction would run the loop where its author forbade it,
-//! so an unreadable one makes the file malformed.
+//! A wrong value is dropped and reported, since the settings then decide. The exceptions are
+//! `run_on`, `only_in` and `budget`: to drop a restriction would run the loop where, or more often
+//! than, its author allowed, so an unreadable one makes the file malformed.
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::fields::near;
@@ -32,7 +32,8 @@ const KEYS: [&str; 14] = [
 /// The most further attempts that make sense.
 const MOST_RETRIES: u32 = 100;
 
-/// Says that a restriction cannot be read, so that nobody can tell where the loop may run.
+/// Says that a restriction cannot be read, so that nobody can tell where or how often the loop may
+/// run.
 pub(crate) struct Unrestricted;
 
 /// Reads the mapping; `Ok(None)` when there is none.
@@ -86,7 +87,10 @@ pub(crate) fn read(
                 Some(names) => policy.only_in = names,
                 None => unreadable = true,
             },
-            "budget" => policy.budget = field.budget(),
+            "budget" => match field.budget() {
+                Ok(budget) => policy.budget = budget,
+                Err(Unrestricted) => unreadable = true,
+            },
             "signal" => policy.signal = field.url(),
             "variables" => policy.variables = field.boolean(),
             "worktree" => policy.worktree = field.boolean(),
@@ -275,26 +279,27 @@ impl Field<'_, '_> {
         Some(names)
     }
 
-    fn budget(&mut self) -> Option<Budget> {
+    /// Reads how much may run; an error where it says a limit that cannot be read.
+    fn budget(&mut self) -> Result<Option<Budget>, Unrestricted> {
         let Some(entries) = self.value.entries() else {
             let noun = self.value.noun();
             self.report(self.wrong(
                 format!("`budget` is {noun}, not a mapping"),
                 "write budget: {runs_per_day: 10}",
             ));
-            return None;
+            return Err(Unrestricted);
         };
         let mut budget = Budget::default();
         for (key, value) in entries {
             let name = key.scalar().map_or("", |(text, _)| text);
             let mut field = Field { reader: self.reader, name, key, value };
             if name == "runs_per_day" {
-                budget.runs_per_day = field.number(1, 100_000);
+                budget.runs_per_day = Some(field.number(1, 100_000).ok_or(Unrestricted)?);
             } else {
                 field.unknown(&["runs_per_day"], "budget");
             }
         }
-        budget.runs_per_day.map(|_| budget)
+        Ok(budget.runs_per_day.map(|_| budget))
     }
 
     fn url(&mut self) -> Option<String> {

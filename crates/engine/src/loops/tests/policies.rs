@@ -52,8 +52,6 @@ fn wrong_values_are_named_and_the_good_rest_stays() {
         "retries: many",
         "retries: 1.5",
         "notify: sometimes",
-        "budget: 3",
-        "budget: {runs_per_day: 0}",
         "signal: x.test",
         "signal: https://",
         "variables: maybe",
@@ -74,9 +72,18 @@ fn wrong_values_are_named_and_the_good_rest_stays() {
 
 #[test]
 fn a_restriction_that_cannot_be_read_is_not_dropped() {
-    for line in ["run_on:", "run_on: {a: 1}", "only_in: [[x]]", "only_in: [~]", "run_on: true"] {
+    for line in [
+        "run_on:",
+        "run_on: {a: 1}",
+        "only_in: [[x]]",
+        "only_in: [~]",
+        "run_on: true",
+        "budget: 3",
+        "budget: {runs_per_day: 0}",
+        "budget: {runs_per_day: one}",
+    ] {
         let parsed = read(&policy(&format!("  {line}\n")));
-        assert_eq!(parsed.definition, None, "{line}: it would run where its author forbade it");
+        assert_eq!(parsed.definition, None, "{line}: it would run though its author forbade it");
         assert_eq!(find(&parsed, "policy-value").line, 6, "{line}");
     }
     let text = policy("  run_on: laptop\n");
