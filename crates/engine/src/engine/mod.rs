@@ -154,6 +154,8 @@ impl Engine {
         runtime.stopping.cancel();
         runtime.tasks.close();
         runtime.tasks.wait().await;
+        // The last chance of rows that the ledger could not take: it may have room again.
+        let _ = runtime.blocking(Runtime::write_unrecorded).await;
         runtime.end_unused_server().await;
         self.inner.started.store(false, Ordering::SeqCst);
     }

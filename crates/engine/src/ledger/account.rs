@@ -254,13 +254,17 @@ impl Ledger {
         })
     }
 
-    /// Writes the row of a slot that was held back, in its place.
+    /// Writes the row of a slot that was held back, in its place; a row of several slots that were
+    /// accounted for since, this one among them, is its row already.
     ///
     /// # Errors
     /// As [`Ledger::record`].
     pub fn settle(&self, row: &SlotRow) -> Result<i64, LedgerError> {
         self.write("recording a slot that was held back", |tx| {
-            let id = self.record_in(tx, row)?;
+            let id = match row_over_slot(tx, row)? {
+                Some(there) => there,
+                None => self.record_in(tx, row)?,
+            };
             tx.prepare_cached("DELETE FROM held_slot WHERE project = ? AND task = ? AND slot = ?")?
                 .execute(params![row.task.project_id, row.task.task_id, row.scheduled_for])?;
             Ok(id)
@@ -287,6 +291,16 @@ impl Ledger {
         }
         Ok(id)
     }
+}
+
+/// Returns the row of several passed slots in which this one is.
+fn row_over_slot(tx: &Connection, row: &SlotRow) -> rusqlite::Result<Option<i64>> {
+    tx.prepare_cached(
+        "SELECT id FROM run WHERE project = ?1 AND task = ?2 AND first_for <= ?3 \
+         AND scheduled_for >= ?3 AND status IN ('missed', 'superseded') LIMIT 1",
+    )?
+    .query_row(params![row.task.project_id, row.task.task_id, row.scheduled_for], |row| row.get(0))
+    .optional()
 }
 
 /// Adds the slots to the task's newest row, where that is of the same kind.

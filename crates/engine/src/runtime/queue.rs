@@ -150,9 +150,9 @@ impl Queue {
         self.release(task);
     }
 
-    /// Takes out everything that waits for a task (its definition is gone).
-    pub fn forget(&mut self, task: &TaskKey) {
-        self.waiting.retain(|waiting| waiting.task != *task || waiting.trigger == Trigger::Manual);
+    /// Takes out what waits for a task by its schedule (its definition is gone).
+    pub fn forget(&mut self, task: &TaskKey) -> Vec<Waiting> {
+        self.take_if(|waiting| waiting.task == *task && waiting.trigger != Trigger::Manual)
     }
 
     /// Takes out everything that waits.

@@ -35,9 +35,15 @@ impl Runtime {
                 }
                 Refusal::AlreadyRunning
             }
-            Claimed::NotTrue { .. } => {
-                if let Some(row) = waiting.run {
-                    self.end_waiting_row(key, row);
+            Claimed::NotTrue { task } => {
+                match (waiting.run, slot) {
+                    (Some(row), _) => self.end_waiting_row(key, row),
+                    (None, Some(slot)) => {
+                        let last = task.as_ref().and_then(|task| task.state.last_scheduled_for);
+                        let name = task.as_ref().map(|task| task.name.as_str());
+                        self.record_untrue(key, name, slot, last == Some(slot));
+                    }
+                    (None, None) => {}
                 }
                 self.resync_soon(&key.project_id);
                 Refusal::Gone
@@ -107,7 +113,29 @@ impl Runtime {
         error: Option<String>,
     ) {
         let row = SlotRow { error, ..self.slot_row(key, slot, status, Some(reason)) };
-        self.go_blocking(move |runtime| runtime.write_row(row));
+        self.go_blocking(move |runtime| {
+            runtime.write_row(row);
+        });
+    }
+
+    /// Records a slot that was due, waited for its place, and whose task was switched off, changed or
+    /// deleted meanwhile; `taken` when somebody else had it before.
+    pub(super) fn record_untrue(
+        self: &Arc<Self>,
+        key: &TaskKey,
+        name: Option<&str>,
+        slot: i64,
+        taken: bool,
+    ) {
+        let (status, reason) = match taken {
+            true => (Status::Deduped, Reason::ElsewhereClaimed),
+            false => (Status::Skipped, Reason::DefinitionChanged),
+        };
+        let name = name.unwrap_or(&key.task_id);
+        let row = SlotRow::new(key.clone(), name, slot, status, Some(reason));
+        self.go_blocking(move |runtime| {
+            runtime.write_row(row);
+        });
     }
 
     pub(super) fn slot_row(
@@ -121,8 +149,8 @@ impl Runtime {
         SlotRow::new(key.clone(), name.as_deref().unwrap_or(&key.task_id), slot, status, reason)
     }
 
-    /// Writes a row, now or when the ledger can be written again. Blocks.
-    pub(super) fn write_row(self: &Arc<Self>, row: SlotRow) {
+    /// Writes a row, now or when the ledger can be written again; says whether it could. Blocks.
+    pub(super) fn write_row(self: &Arc<Self>, row: SlotRow) -> bool {
         match self.ledger.record(&row) {
             Ok(_) => self.emit(EventKind::RunChanged, Some(&row.task), None),
             Err(LedgerError::Illegal { .. }) => {
@@ -131,16 +159,18 @@ impl Runtime {
             Err(error) => {
                 self.ledger_trouble("recording a slot", &error);
                 lock(&self.unrecorded).push(row);
+                return false;
             }
         }
+        true
     }
 
     /// Writes the rows that could not be written before. Blocks.
-    pub(super) fn write_unrecorded(self: &Arc<Self>) {
-        let rows = std::mem::take(&mut *lock(&self.unrecorded));
-        for row in rows {
-            self.write_row(row);
-        }
+    pub(crate) fn write_unrecorded(self: &Arc<Self>) {
+        let mut rows = std::mem::take(&mut *lock(&self.unrecorded)).into_iter();
+        // Where one cannot be written, the others cannot be either.
+        while rows.next().is_some_and(|row| self.write_row(row)) {}
+        lock(&self.unrecorded).extend(rows);
     }
 
     /// Ends a row that waited for a slot which the current definition does not have any more.

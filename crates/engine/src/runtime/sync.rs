@@ -59,16 +59,20 @@ impl Runtime {
         for id in &gone {
             if let Some(entry) = board.projects.remove(id) {
                 for task in &entry.tasks {
-                    self.disarm(&TaskKey::new(id, &task.task.id));
+                    self.disarm(&TaskKey::new(id, &task.task.id), &task.task.name);
                 }
             }
         }
         board.projects.keys().cloned().collect()
     }
 
-    fn disarm(&self, key: &TaskKey) {
+    /// Ends the timer of a task that is gone; what was due already has its row.
+    fn disarm(self: &Arc<Self>, key: &TaskKey, name: &str) {
         lock(&self.timers).arm(key, None);
-        lock(&self.queue).forget(key);
+        let waiting = lock(&self.queue).forget(key);
+        for slot in waiting.iter().filter(|w| w.run.is_none()).filter_map(|w| w.scheduled_for) {
+            self.record_untrue(key, Some(name), slot, false);
+        }
     }
 
     /// Syncs one project: loop files → shared file (only if something changed) → board → timers.
@@ -252,11 +256,11 @@ impl Runtime {
             });
             drawn.push(next);
         }
-        let gone: Vec<String> = entry
+        let gone: Vec<Arc<Task>> = entry
             .tasks
             .iter()
-            .map(|task| task.task.id.clone())
-            .filter(|id| document.task(id).is_none())
+            .filter(|task| document.task(&task.task.id).is_none())
+            .map(|task| Arc::clone(&task.task))
             .collect();
         let arms: Vec<(TaskKey, Option<i64>)> = drawn
             .iter()
@@ -264,8 +268,8 @@ impl Runtime {
             .collect();
         entry.set_tasks(drawn);
         drop(board);
-        for id in gone {
-            self.disarm(&TaskKey::new(&project.id, id));
+        for task in gone {
+            self.disarm(&TaskKey::new(&project.id, &task.id), &task.name);
         }
         let mut timers = lock(&self.timers);
         for (key, next) in arms {

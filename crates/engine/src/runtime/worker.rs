@@ -180,6 +180,8 @@ impl Runtime {
     }
 
     fn claim(self: &Arc<Self>, waiting: &Waiting, busy: bool) -> Result<Claimed, ClaimError> {
+        // Rows of older slots come before the claim, which moves `accounted_to` past them.
+        self.write_unrecorded();
         for older in &waiting.replaces {
             let reason = Some(Reason::Newer);
             let row = self.slot_row(&waiting.task, *older, Status::Superseded, reason);

@@ -10,3 +10,4 @@ mod misfires;
 mod rules;
 mod running;
 mod sharing;
+mod waiting;

@@ -146,9 +146,15 @@ async fn an_edit_between_arming_and_firing_holds_case_a05() {
     );
     scene.until("2026-03-02T10:00:05Z").await;
     let rows = host.rows(&key);
-    assert_eq!(rows.len(), 1, "09:00 is no slot any more: {rows:#?}");
-    assert_eq!(rows[0].scheduled_for, Some(instant("2026-03-02T10:00:00Z")));
-    assert_eq!(rows[0].answer.as_deref(), Some("You said: version two"), "what runs is current");
+    let [armed, current] = &rows[..] else { panic!("09:00 does not run: {rows:#?}") };
+    assert_eq!(armed.scheduled_for, Some(instant("2026-03-02T09:00:00Z")));
+    assert_eq!(
+        (armed.status, armed.reason),
+        (Status::Skipped, Some(Reason::DefinitionChanged)),
+        "it was armed, so it says why nothing came of it"
+    );
+    assert_eq!(current.scheduled_for, Some(instant("2026-03-02T10:00:00Z")));
+    assert_eq!(current.answer.as_deref(), Some("You said: version two"), "what runs is current");
 }
 
 #[tokio::test(start_paused = true)]
