@@ -110,6 +110,15 @@ impl Ledger {
         })
     }
 
+    /// Says whether a run gave its marker back under this fence: it was not taken over before.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn was_released(&self, run: i64, fence: i64) -> Result<bool, LedgerError> {
+        let row = self.read("reading a run", |conn| by_id(conn, run))?;
+        Ok(row.is_some_and(|row| row.fence == fence && !row.status.holds_marker()))
+    }
+
     /// Returns the run that holds the task's marker; `None` when the task is not running.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 use super::{ActiveRun, Runtime, lock};
 use crate::agent::{Control, StopReason};
 use crate::event::EventKind;
-use crate::ledger;
+use crate::ledger::{self, LedgerError};
 use crate::task::policy::Policy;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -44,6 +44,16 @@ impl Trust {
     fn is_stale(&self, awake: Duration, lease: Duration) -> bool {
         awake.saturating_sub(*lock(&self.since)) >= lease.mul_f64(0.95)
     }
+}
+
+/// What a heartbeat came to.
+enum Beat {
+    Taken,
+    /// The run is not followed under this fence any more.
+    Refused {
+        /// Because it ended under it.
+        ended_here: bool,
+    },
 }
 
 /// How long a run was blocked, in awake time; its time limit stands still meanwhile.
@@ -89,10 +99,17 @@ impl Runtime {
     async fn beat_once(self: &Arc<Self>, active: &Arc<ActiveRun>) -> bool {
         let began = self.clock.awake();
         let (run, fence) = (active.run, active.fence);
-        let beaten = self.blocking(move |runtime| runtime.ledger.beat(run, fence)).await;
+        let beaten = self
+            .blocking(move |runtime| match runtime.ledger.beat(run, fence)? {
+                0 => Ok(Beat::Refused { ended_here: runtime.ledger.was_released(run, fence)? }),
+                _ => Ok(Beat::Taken),
+            })
+            .await;
         match beaten {
-            Ok(Ok(1..)) => active.trust.renew(began),
-            Ok(Ok(0)) => {
+            Ok(Ok(Beat::Taken)) => active.trust.renew(began),
+            // Its own end: what is left of it is being written to the shared file.
+            Ok(Ok(Beat::Refused { ended_here: true })) => return false,
+            Ok(Ok(Beat::Refused { ended_here: false })) => {
                 tracing::warn!(
                     run,
                     "another process took this run over; its result stays evidence"
@@ -101,7 +118,9 @@ impl Runtime {
                 return false;
             }
             // The ledger cannot be written now: the lease tells how long that may go on.
-            Ok(Err(error)) => self.ledger_trouble("a heartbeat", &error),
+            Ok::<Result<_, LedgerError>, _>(Err(error)) => {
+                self.ledger_trouble("a heartbeat", &error);
+            }
             Err(crashed) => tracing::error!(%crashed, run, "a heartbeat failed"),
         }
         true

@@ -149,3 +149,20 @@ fn a_heartbeat_never_resurrects_a_released_marker() {
     assert_eq!(ledger.beat(run, fence).expect("beats"), 0, "running_at is NULL: nothing to beat");
     assert_eq!(ledger.running(&key("t")).expect("reads"), None, "and stays so");
 }
+
+/// A beat that came between the end in the ledger and that in the shared file was told as a take-over.
+#[test]
+fn a_run_that_ended_under_its_fence_was_not_taken_over() {
+    let bed = Bed::new();
+    let ledger = bed.open();
+    let (run, fence) = running(&ledger, "t", T0);
+    assert!(!ledger.was_released(run, fence).expect("reads"), "it goes on");
+    ledger.finish(run, fence, &Ending::new(Status::Succeeded)).expect("ends");
+    assert_eq!(ledger.beat(run, fence).expect("beats"), 0, "nothing to beat");
+    assert!(ledger.was_released(run, fence).expect("reads"), "by itself");
+    let holder = bed.open_as(dead());
+    let (run, fence) = running(&holder, "other", T0);
+    let stale = ledger.sweep(&[]).expect("sweeps");
+    ledger.take_over(&stale[0], LEASE).expect("answers").expect("its holder is dead");
+    assert!(!holder.was_released(run, fence).expect("reads"), "somebody else has it");
+}
