@@ -109,6 +109,64 @@ describe('tasks', () => {
     await row('weekly-audit').getByRole('button', { name: 'Allow once' }).click();
     await row('weekly-audit').getByText('Running').waitFor();
   });
+  /** Of each "Allow once" in the list: whether all of what is asked is seen beside it. */
+  const allowed = (name = /./): Promise<boolean[]> => page.getByRole('list', { name: 'Task list' }).getByRole('listitem').filter({ has: page.getByRole('link', { name }) }).getByRole('button', { name: 'Allow once' }).evaluateAll((buttons) => buttons.map((button) => {
+    const text = button.closest('[role="listitem"]')?.querySelector<HTMLElement>('code');
+    const around = text?.parentElement;
+    return text != null && around != null && text.checkVisibility() && text.offsetWidth > 0 && around.scrollWidth <= around.clientWidth;
+  }));
+  it('offers to allow in a row only what is seen there, and leads to it elsewhere', async () => {
+    await open();
+    const audit = row('weekly-audit');
+    const detail = page.getByRole('complementary', { name: 'weekly-audit' });
+    await audit.getByRole('button', { name: 'Allow once' }).waitFor();
+    expect(await allowed(), 'a window with room').toEqual([true]);
+    expect(await row('translate-docs').getByRole('button', { name: 'Answer translate-docs' }).count(), 'a question has no short answer').toBe(1);
+    // Beside a task's details the list is narrow.
+    await row('daily-digest').getByRole('link').click();
+    await audit.getByRole('button', { name: 'Answer weekly-audit' }).click();
+    await detail.getByText('bash: npm audit fix --package-lock-only').waitFor();
+    expect(await allowed(), 'beside the details').toEqual([]);
+    expect(await audit.getByRole('button', { name: 'Deny' }).count()).toBe(0);
+    await page.keyboard.press('Escape');
+    await detail.waitFor({ state: 'detached' });
+    await expect.poll(allowed, { message: 'with room again' }).toEqual([true]);
+    for (const width of [1280, 1000, 860, 721, 720, 390]) {
+      await page.setViewportSize({ width, height: 780 });
+      const ways = audit.getByRole('button', { name: /^(Allow once|Answer weekly-audit)$/ });
+      await expect.poll(() => ways.count(), { message: `one way at ${width}` }).toBe(1);
+      await expect.poll(async () => (await allowed()).every(Boolean), { message: `at ${width}` }).toBe(true);
+    }
+    expect(await allowed(), 'on a phone').toEqual([]);
+    await audit.getByRole('button', { name: 'Answer weekly-audit' }).focus();
+    await page.keyboard.press('Enter');
+    await detail.getByText('bash: npm audit fix --package-lock-only').waitFor();
+    await detail.getByRole('button', { name: 'Allow once' }).click();
+    await detail.getByRole('button', { name: 'Allow once' }).waitFor({ state: 'detached' });
+  });
+  it('does not offer to allow a command that is cut, or that one line would draw otherwise', async () => {
+    await open('#/tasks', { long: true });
+    const long = (): Promise<boolean[]> => allowed(/^asks-for-something/);
+    const answer = page.getByRole('button', { name: /^Answer asks-for-something/ });
+    await answer.waitFor();
+    expect(await long()).toEqual([]);
+    const ask = [...fake.asks.values()].flat().find((each) => each.id === 'per_9');
+    const say = async (text: string): Promise<void> => {
+      if (ask) ask.text = text;
+      fake.emit('tasks_changed');
+      await page.getByTitle(text, { exact: true }).waitFor();
+    };
+    await say('bash: ls');
+    await expect.poll(long, { message: 'a short one' }).toEqual([true]);
+    await say('bash: ls\nrm notes');
+    await answer.waitFor();
+    expect(await long(), 'a second line').toEqual([]);
+    await say('bash: ls -a');
+    await expect.poll(long, { message: 'a short one again' }).toEqual([true]);
+    await say(`bash: ${'ls -a && '.repeat(40)}rm notes`);
+    await answer.waitFor();
+    expect(await long(), 'a long one').toEqual([]);
+  });
   it('filters and searches', async () => {
     await open();
     await page.getByRole('radio', { name: /Blocked/ }).click();
