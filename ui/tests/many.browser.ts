@@ -57,6 +57,17 @@ describe('a thousand tasks', () => {
     await frame();
   }
 
+  it('says in the head how many are armed and run, uncut at any number', async () => {
+    const state = page.getByRole('status').filter({ hasText: 'armed' });
+    const cut = (): Promise<boolean> => state.evaluate((box) => [box, ...box.querySelectorAll('.cut')].some((each) => each.scrollWidth > each.clientWidth));
+    expect(await cut()).toBe(false);
+    const first = fake.rows.filter((each) => each.summary.condition === 'armed').slice(0, 30);
+    for (const each of first) fake.open(each, 'running', 1000);
+    fake.emit('tasks_changed');
+    await state.getByText(/ armed · 3\d running$/).waitFor();
+    expect(await cut()).toBe(false);
+    expect(await state.getAttribute('data-tip'), 'all of it is told').toMatch(/^\S+ armed · 3\d running/);
+  });
   it('asks each question once when it opens', () => {
     for (const path of ['/api/overview', '/api/projects', '/api/tasks']) expect(asked(path), path).toBe(1);
     expect(fake.calls.length, fake.calls.map((call) => call.path).join(' ')).toBe(3);
@@ -100,6 +111,20 @@ describe('a thousand tasks', () => {
     await expect.poll(async () => (await changed()).length).toBeGreaterThanOrEqual(expected.length);
     await frame();
     expect(await changed()).toEqual(expected);
+  });
+  it('draws no row again each second whose run is held by a pause', async () => {
+    fake.paused = { since: TUESDAY };
+    fake.emit('paused');
+    await page.getByText('Everything is paused until you resume.').waitFor();
+    await frame();
+    const held = fake.rows.map((each) => each.summary).filter((each) => each.condition === 'armed' && each.nextRunAt !== undefined && (each.lastRun?.finishedAt === undefined || TUESDAY - each.lastRun.finishedAt > 120_000)).map((each) => each.name);
+    const changed = await watchRows();
+    await page.clock.setFixedTime(TUESDAY + 1000);
+    // What runs shows that the second has come.
+    await expect.poll(changed).toContain('triage-inbox');
+    await frame();
+    expect((await changed()).filter((name) => held.includes(name))).toEqual([]);
+    expect(await list().locator('time').filter({ hasText: /^in / }).count(), 'nothing is promised').toBe(0);
   });
   it('answers a burst of events with few readings', async () => {
     const name = (await list().getByRole('link').nth(9).textContent()) ?? '';

@@ -101,6 +101,7 @@ const shots = {
   combo: ['full', '#/task-form/path_beta/task-changelog-draft', async (page) => { await page.getByLabel('Model').click(); await page.keyboard.press('ArrowDown'); }],
   keys: ['full', '#/tasks', async (page) => { await page.keyboard.press('?'); }],
   paused: ['full', '#/timeline', async (page) => { await page.getByRole('button', { name: 'Pause everything' }).click(); await page.getByRole('menuitem', { name: 'For 1 hour' }).click(); await page.waitForTimeout(400); await page.getByRole('button', { name: 'Resume' }).first().waitFor(); }],
+  'tasks-paused': ['full', '#/tasks', async (page) => { await page.getByRole('button', { name: 'Pause everything' }).click(); await page.getByRole('menuitem', { name: 'For 1 hour' }).click(); await page.getByRole('button', { name: 'Resume' }).first().waitFor(); }],
 };
 // Only where the side bar has no room for the projects.
 const narrowOnly = { picker: ['full', '#/tasks', async (page) => { await page.getByRole('button', { name: 'Project: all' }).click(); }] };

@@ -422,10 +422,14 @@ describe('the whole', () => {
     await page.getByRole('button', { name: 'Pause everything' }).click();
     await page.getByRole('menuitem', { name: 'For 1 hour' }).click();
     await page.getByText(/Everything is paused until/).waitFor();
+    await row('check-links').getByText('paused', { exact: true }).waitFor();
+    expect(await row('daily-digest').getByText('paused', { exact: true }).count(), 'it is due when the pause is over').toBe(0);
     await page.getByRole('link', { name: 'Timeline' }).click();
     await page.getByText(/Everything is paused until/).waitFor();
     await page.getByRole('button', { name: 'Resume' }).first().click();
     await page.getByText(/Everything is paused until/).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Tasks' }).click();
+    await row('check-links').getByText(/^in \d+ min$/).waitFor();
   });
   it('heals a lost connection by itself, and reads again what it missed', async () => {
     await open();

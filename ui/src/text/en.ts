@@ -71,7 +71,7 @@ export const t = {
     title: 'Tasks', search: 'Search tasks', create: 'New', newLoop: 'Loop file', newLoopHelp: 'A markdown file, shared with the project', newTask: 'Task', newTaskHelp: 'Daily, weekly, once or cron, kept in the settings',
     filter: 'Filter', filters: { all: 'All', enabled: 'Enabled', failing: 'Failing', blocked: 'Blocked', review: 'Review' },
     next: 'Next run', recent: 'Recent runs', last: 'Last run', off: 'off', noNext: 'no next run', due: 'due',
-    running: 'running', waiting: 'waiting', blocked: 'blocked', approval: 'needs approval', autoPaused: 'auto-paused',
+    running: 'running', waiting: 'waiting', blocked: 'blocked', approval: 'needs approval', paused: 'paused', autoPaused: 'auto-paused',
     wants: 'asks:', answerIt: (name: string): string => `Answer ${name}`, since: (clock: string): string => `since ${clock}`, never: 'never ran', jsonTask: 'in the settings', inProjects: (count: number): string => `in ${count} projects`,
     fileErrors: (count: number): string => `${plural(count, 'problem', 'problems')} in the file; the last good definition holds`,
     bars: (ok: number, all: number): string => (all === 0 ? 'No runs yet' : `${ok} of the last ${plural(all, 'run', 'runs')} succeeded`),
