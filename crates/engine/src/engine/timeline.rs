@@ -7,7 +7,7 @@ use crate::runtime::board::BoardTask;
 use crate::runtime::lock;
 use crate::task::TaskKey;
 use crate::view::{Lane, PauseView, Timeline, Upcoming};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The most occurrences that one lane lists.
 const MOST: usize = 500;
@@ -48,10 +48,16 @@ impl Engine {
             for run in runtime.ledger.runs_between(from, to)? {
                 runs.entry(run.task()).or_default().push(with_memory(runtime, run));
             }
+            let held: HashSet<TaskKey> =
+                runtime.ledger.auto_paused_tasks()?.into_iter().map(|hold| hold.task).collect();
             let mut lanes = Vec::new();
             for (project_id, task) in tasks {
                 let key = TaskKey::new(&project_id, &task.task.id);
-                let (upcoming, more) = coming(&task, from.max(now), to);
+                // What failures paused runs again when somebody says so.
+                let (upcoming, more) = match held.contains(&key) {
+                    true => (Vec::new(), false),
+                    false => coming(&task, from.max(now), to),
+                };
                 let runs = runs.remove(&key).unwrap_or_default();
                 if runs.is_empty() && upcoming.is_empty() {
                     continue;

@@ -110,8 +110,15 @@ async fn five_failures_in_a_row_pause_the_task_until_somebody_acts() {
     let shown = host.task(&project, &key.task_id).await.unwrap();
     assert_eq!(shown.summary.condition, Condition::AutoPaused);
     assert!(shown.task.enabled, "the file stays as it is");
+    let coming = async || {
+        let (from, to) = (scene.now(), scene.now() + 86_400_000);
+        let lanes = host.timeline(None, from, to).await.unwrap().lanes;
+        lanes.iter().map(|lane| lane.upcoming.len()).sum::<usize>()
+    };
+    assert_eq!(coming().await, 0, "nothing comes of it until somebody acts");
 
     host.resume_task(&project, &key.task_id).await.unwrap();
+    assert_eq!(coming().await, 24, "then everything does");
     scene.until("2026-03-02T16:30:00Z").await;
     assert_eq!(failed(&host), 6, "resumed: it tries again");
     assert_eq!(host.count(EventKind::AutoPaused), 1, "what failed before counts no more");
