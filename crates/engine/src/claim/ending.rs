@@ -1,6 +1,6 @@
 //! What the shared file shows of a run that ended, or of a claim that failed, in the peer's words.
 
-use super::judge_taken;
+use super::{Taken, judge_taken};
 use crate::ledger::{Ending, Run, Status};
 use crate::project::{self, Folder, Patch, ProjectError, StatePatch};
 use crate::schedule::Compiled;
@@ -95,8 +95,8 @@ pub fn show_end(
     .map(|_| ())
 }
 
-/// Writes a failed claim into the shared file, as far as that goes; says whether somebody else
-/// has the slot, and then writes nothing. Times in ms since 1970. Blocks.
+/// Writes a failed claim into the shared file, as far as that goes; says what somebody else took
+/// meanwhile, this slot or a later one, and then writes nothing. Times in ms since 1970. Blocks.
 pub fn show_claim_failure(
     folder: &Folder,
     key: &TaskKey,
@@ -104,13 +104,13 @@ pub fn show_claim_failure(
     compiled: Option<&Compiled>,
     error: &str,
     now: i64,
-) -> bool {
-    let mut taken = false;
+) -> Option<Taken> {
+    let mut taken = None;
     let written = project::update(folder, &key.project_id, |document| {
         let Some(task) = document.task(&key.task_id) else { return Ok(()) };
         let last = task.state.last_scheduled_for;
-        taken = judge_taken(slot, last, now, compiled).is_some();
-        if !taken {
+        taken = judge_taken(slot, last, now, compiled);
+        if taken.is_none() {
             let patch = StatePatch {
                 updated_at: Patch::Set(now),
                 last_status: Patch::Set(LastStatus::Error),

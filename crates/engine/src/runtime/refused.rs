@@ -94,8 +94,9 @@ impl Runtime {
                 show_claim_failure(&runtime.folder, &subject, slot, compiled.as_ref(), &shown, now)
             })
             .await
-            .unwrap_or(false);
-        if taken {
+            .unwrap_or(None);
+        // A later slot that ran says nothing about this one: its claim failed.
+        if taken == Some(Taken::Slot) {
             self.record_slot(&key, slot, Status::Deduped, Reason::ElsewhereClaimed, None);
         } else {
             self.record_slot(&key, slot, Status::Failed, reason, Some(text));

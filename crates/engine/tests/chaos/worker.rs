@@ -220,7 +220,7 @@ impl Worker {
         self.note(&format!("error {name} {error}"));
         let text = error.to_string();
         let taken = show_claim_failure(&self.desk.folder, key, slot, None, &text, slot);
-        let (status, reason) = if taken {
+        let (status, reason) = if taken == Some(Taken::Slot) {
             (Status::Deduped, Reason::ElsewhereClaimed)
         } else {
             (Status::Failed, Reason::ClaimFailed)

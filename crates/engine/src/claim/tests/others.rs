@@ -252,3 +252,19 @@ fn an_agent_is_asked_only_while_file_and_ledger_both_say_so() {
         }
     }
 }
+
+/// A slot whose claim failed was told as claimed elsewhere when a later one had run meanwhile.
+#[test]
+fn a_claim_that_failed_is_no_loss_to_whoever_took_a_later_slot() {
+    let bed = Bed::new();
+    bed.clock.set(NINE + DAY);
+    let claim = won(bed.claim(NINE + DAY));
+    bed.end(&claim);
+    let before = bed.get();
+    let shown = |slot| {
+        show_claim_failure(&bed.desk.folder, &key(), slot, None, "the lock was held", NINE + DAY)
+    };
+    assert_eq!(shown(NINE), Some(Taken::Later));
+    assert_eq!(shown(NINE + DAY), Some(Taken::Slot));
+    assert_eq!(bed.get(), before, "the later one's state stays");
+}
