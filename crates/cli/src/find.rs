@@ -107,7 +107,9 @@ pub async fn warn_of_files(
         let elsewhere = need.project_id.as_deref().zip(project).is_some_and(|(a, b)| a != b);
         if need.kind == NeedKind::FileError && need.task_id.is_none() && !elsewhere {
             context.out.warn(format!("warning: {}", need.text));
-            context.out.warn(format!("  {}", need.help));
+            for line in need.help.lines() {
+                context.out.warn(format!("  {line}"));
+            }
         }
     }
     Ok(())

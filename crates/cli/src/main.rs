@@ -11,6 +11,7 @@ mod find;
 mod http;
 mod output;
 mod schedule;
+mod visible;
 
 use clap::{CommandFactory as _, Parser};
 use commands::Command;

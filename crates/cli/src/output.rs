@@ -1,6 +1,7 @@
 //! What people and scripts read: tables and colours on a terminal, plain lines otherwise, JSON
 //! when asked.
 
+use crate::visible::{Kind, coloured, visible};
 use chrono::{DateTime, TimeZone as _};
 use chrono_tz::Tz;
 use loopkeeper_engine::ledger::{Run, Status};
@@ -39,10 +40,33 @@ pub enum Ink {
 }
 
 impl Output {
-    /// Prints a line. A reader that went away (`| head`) is no fault.
+    /// Prints a line for a person; what could break out of it or steer the terminal is shown.
     pub fn line(&self, text: impl AsRef<str>) {
+        self.raw(&visible(text.as_ref(), Kind::Line));
+    }
+
+    /// Prints a text that may have several lines, as an answer; what could steer the terminal is
+    /// shown.
+    pub fn text(&self, text: impl AsRef<str>) {
+        self.raw(&visible(text.as_ref(), Kind::Text));
+    }
+
+    /// Prints the lines of a text below what they belong to.
+    pub fn indented(&self, indent: &str, text: &str) {
+        for line in text.lines() {
+            self.line(format!("{indent}{}", self.ink(Ink::Dim, line)));
+        }
+    }
+
+    /// Prints a line of a stream: with `--json` a row that is JSON already, else a line for a person.
+    pub fn told(&self, row: &str) {
+        if self.json { self.raw(row) } else { self.line(row) }
+    }
+
+    /// Prints a line as it is, for programs. A reader that went away (`| head`) is no fault.
+    pub fn raw(&self, text: &str) {
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{}", text.as_ref()).and_then(|()| out.flush());
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     }
 
     /// Prints a line that is not the result, unless `--quiet` or `--json` was said.
@@ -54,12 +78,13 @@ impl Output {
 
     /// Prints a line on standard error.
     pub fn warn(&self, text: impl AsRef<str>) {
-        let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
+        let _ = writeln!(std::io::stderr().lock(), "{}", visible(text.as_ref(), Kind::Line));
     }
 
     /// Draws a line of progress over the last one, on a terminal only.
     pub fn progress(&self, text: &str) {
         if self.progress && !self.json && !self.quiet {
+            let text = visible(text, Kind::Line);
             let mut err = std::io::stderr().lock();
             let _ = write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush());
         }
@@ -67,15 +92,15 @@ impl Output {
 
     /// Prints a value as JSON.
     pub fn value(&self, value: &impl Serialize) {
-        self.line(serde_json::to_string_pretty(value).unwrap_or_default());
+        self.raw(&serde_json::to_string_pretty(value).unwrap_or_default());
     }
 
     /// Prints a value as one line of JSON, for streams.
     pub fn row(&self, value: &impl Serialize) {
-        self.line(serde_json::to_string(value).unwrap_or_default());
+        self.raw(&serde_json::to_string(value).unwrap_or_default());
     }
 
-    /// Colours a text where colours are wanted.
+    /// Colours a text where colours are wanted. The colours are marks until the text is printed.
     pub fn ink(&self, ink: Ink, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
@@ -87,14 +112,18 @@ impl Output {
             Ink::Dim => "2",
             Ink::Bold => "1",
         };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        coloured(code, text)
     }
 
     /// Prints a table; on a terminal with headings, else the fields with tabs between them.
     pub fn table(&self, head: &[&str], rows: &[Vec<String>]) {
+        let cells = |row: &Vec<String>| -> Vec<String> {
+            row.iter().map(|cell| visible(cell, Kind::Line)).collect()
+        };
+        let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
         if !self.colour {
             for row in rows {
-                self.line(row.join("\t"));
+                self.raw(&row.join("\t"));
             }
             return;
         }
@@ -115,9 +144,9 @@ impl Output {
             text
         };
         let head: Vec<String> = head.iter().map(|cell| self.ink(Ink::Dim, cell)).collect();
-        self.line(line(&head));
-        for row in rows {
-            self.line(line(row));
+        self.raw(&line(&cells(&head)));
+        for row in &rows {
+            self.raw(&line(row));
         }
     }
 

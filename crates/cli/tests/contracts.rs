@@ -212,6 +212,53 @@ fn a_running_task_is_refused_and_a_taken_port_is_named() {
     place.run(&["serve", "--port", &port]).exits(4).says(&[&port, "--port 0"]);
 }
 
+/// Names, errors and answers went out as they were, so a loop of somebody's repository could set the
+/// terminal's title, wipe its screen, or forge lines.
+#[test]
+fn control_characters_of_names_and_answers_are_shown_and_not_sent() {
+    let place = Place::registered();
+    let text = "---\nname: \"a\\e]0;pwned\\a\\e[2J\\e[31m\\nb\\u202Ec\\u009bd\\x7f\"\nschedule: \"0 9 * * *\"\n\
+                enabled: true\nmodel: bell/x\n---\nhi\n";
+    std::fs::write(place.loop_path("evil"), text).expect("written");
+    place.write_loop("bad", "0 9 * * \u{1b}[31m", "demo/echo", "", "hi");
+    std::fs::create_dir_all(place.data.join("loopkeeper")).expect("made");
+    let settings = place.root.path().join("settings.toml");
+    let command = "[command.bell]\nargv = [\"printf\", '\\033]0;pwned\\007one\\n\\ttwo\\r\\n']\n";
+    std::fs::write(&settings, command).expect("written");
+    let mut place = place;
+    place.environment.push(("LOOPKEEPER_CONFIG".into(), settings.to_string_lossy().into_owned()));
+    let steers = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || ('\u{202a}'..='\u{202e}').contains(&c)
+            || ('\u{2066}'..='\u{2069}').contains(&c)
+    };
+    let id = place.json(&["list"])["tasks"][0]["id"].as_str().expect("an id").to_owned();
+    let commands: [&[&str]; 9] = [
+        &["approve", &id, "--yes"],
+        &["list"],
+        &["check"],
+        &["status"],
+        &["doctor"],
+        &["run", &id],
+        &["runs"],
+        &["runs", "show", "1"],
+        &["plan"],
+    ];
+    let shown: Vec<String> = commands
+        .iter()
+        .map(|arguments| {
+            let ran = place.run(arguments);
+            let all = format!("{}{}", ran.out, ran.err);
+            assert!(!all.contains(steers), "{arguments:?} steers the terminal: {all:?}");
+            all
+        })
+        .collect();
+    assert!(shown[1].contains("a␛]0;pwned␇␛[2J␛[31m␊b\u{fffd}c\u{fffd}d␡"), "{}", shown[1]);
+    assert!(shown[5].contains("␛]0;pwned␇one\n\ttwo\n"), "an answer keeps its lines: {}", shown[5]);
+    let name = place.json(&["list"])["tasks"][0]["name"].clone();
+    assert!(name.as_str().is_some_and(|name| name.contains('\u{1b}')), "JSON is untouched: {name}");
+}
+
 /// `check` looked at each file alone, so it called two loops of one name, and a link, fine.
 #[cfg(unix)]
 #[test]

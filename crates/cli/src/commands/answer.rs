@@ -35,7 +35,7 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     let reply = reply(&args);
     let Some(mut reply) = reply else {
         for ask in &open {
-            context.out.line(format!("{}: {}", ask.id, ask.text));
+            context.out.text(format!("{}: {}", ask.id, ask.text));
             for option in &ask.options {
                 context.out.line(format!("  - {option}"));
             }

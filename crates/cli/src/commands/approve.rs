@@ -100,7 +100,7 @@ fn show(view: &ApprovalView, out: &Output) {
     let after: Vec<&str> = view.text.lines().collect();
     for (sign, line) in diff(&before, &after) {
         let text = format!("{sign} {line}");
-        out.line(match sign {
+        out.text(match sign {
             '+' => out.ink(Ink::Good, &text),
             '-' => out.ink(Ink::Bad, &text),
             _ => text,

@@ -126,9 +126,7 @@ fn print(file: &Checked, context: &Context) {
             out.ink(ink, word),
             found.message
         ));
-        if let Some(help) = &found.help {
-            out.line(format!("  {help}"));
-        }
+        out.indented("  ", found.help.as_deref().unwrap_or_default());
         if let Some(fix) = &found.fix {
             out.line(format!("  fix: {}", fix.title));
         }

@@ -33,9 +33,7 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
                 finding.area,
                 finding.message
             ));
-            if let Some(help) = &finding.help {
-                context.out.line(format!("         {help}"));
-            }
+            context.out.indented("         ", finding.help.as_deref().unwrap_or_default());
         }
     }
     let broken = findings.iter().any(|finding| finding.severity == FindingSeverity::Error);

@@ -166,7 +166,7 @@ fn print(context: &Context, report: &[serde_json::Value], write: bool) {
             None => {
                 out.line(format!("line {line}: would write {}.md", text(&row["name"])));
                 for line in text(&row["text"]).lines() {
-                    out.line(format!("    {line}"));
+                    out.text(format!("    {line}"));
                 }
             }
         }

@@ -136,7 +136,7 @@ fn report(context: &Context, answer: &RunAnswer, run: Option<&Run>, error: Optio
         Some(run) => {
             out.note(out.run(run));
             if let Some(said) = &run.answer {
-                out.line(said);
+                out.text(said);
             }
             if let Some(session) = &run.session_id {
                 out.note(out.ink(Ink::Dim, &format!("session {session}, run {}", run.id)));

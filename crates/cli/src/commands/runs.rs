@@ -142,12 +142,12 @@ fn show(view: &RunView, context: &Context) {
     }
     for ask in &view.asks {
         let answered = if ask.answered_at.is_some() { "answered" } else { "open" };
-        out.line(format!("  asks ({answered}, {}): {}", ask.id, ask.text));
+        out.text(format!("  asks ({answered}, {}): {}", ask.id, ask.text));
     }
     if let Some(error) = &run.error {
-        out.line(format!("\n{}", out.ink(Ink::Bad, error)));
+        out.text(format!("\n{}", out.ink(Ink::Bad, error)));
     }
     if let Some(answer) = &run.answer {
-        out.line(format!("\n{answer}"));
+        out.text(format!("\n{answer}"));
     }
 }

@@ -148,7 +148,7 @@ async fn tell(context: Context, engine: Engine, mut events: Receiver<Event>) {
         let lines = super::watch::told(&context, &engine, &event, ends_only).await;
         let out = context.out.clone();
         // A terminal that stands still (Ctrl-S) holds up what is printed, not the scheduler.
-        let printed = tokio::task::spawn_blocking(move || lines.iter().for_each(|l| out.line(l)));
+        let printed = tokio::task::spawn_blocking(move || lines.iter().for_each(|l| out.told(l)));
         if printed.await.is_err() {
             return;
         }

@@ -41,7 +41,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     let out = &context.out;
     match args.what {
         What::Install { print: true } => {
-            out.line(format!("# {}\n{}", unit.file.display(), unit.text))
+            out.text(format!("# {}\n{}", unit.file.display(), unit.text))
         }
         What::Install { print: false } => {
             let fault = |error: std::io::Error| {

@@ -46,7 +46,7 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
     }
     for need in &overview.needs_you {
         out.line(format!("  {}", need.text));
-        out.line(format!("    {}", out.ink(Ink::Dim, &need.help)));
+        out.indented("    ", &need.help);
     }
     if overview.stalled {
         out.line(out.ink(Ink::Bad, "the scheduler has stopped looking at the clock: restart it"));

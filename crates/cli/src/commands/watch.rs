@@ -39,7 +39,7 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
         match event {
             Ok(event) => {
                 for line in told(context, &engine, &event, false).await {
-                    context.out.line(line);
+                    context.out.told(&line);
                 }
             }
             Err(RecvError::Lagged(_)) => {
