@@ -5,7 +5,7 @@ use crate::visible::{Kind, coloured, visible};
 use chrono::{DateTime, TimeZone as _};
 use chrono_tz::Tz;
 use loopkeeper_engine::ledger::{Run, Status};
-use loopkeeper_engine::view::Condition;
+use loopkeeper_engine::view::{Condition, PauseView};
 use serde::Serialize;
 use std::io::Write as _;
 
@@ -189,6 +189,20 @@ impl Output {
         self.ink(ink, &word(&condition).replace('_', " "))
     }
 
+    /// Says until when everything is paused, and what that means.
+    pub fn pause(&self, pause: &PauseView) -> String {
+        let until =
+            pause.until.map_or_else(|| "`loopkeeper resume`".to_owned(), |until| self.at(until));
+        format!("everything is paused until {until}; slots that come before that are skipped")
+    }
+
+    /// Says when a slot comes, and how far away it is or that the pause of everything holds it.
+    pub fn coming(&self, at: i64, now: i64, pause: Option<&PauseView>) -> String {
+        let held = pause.is_some_and(|pause| pause.until.is_none_or(|until| at < until));
+        let away = if held { "held by the pause".to_owned() } else { away(at, now) };
+        format!("{} ({away})", self.at(at))
+    }
+
     /// Says a run in one line: time, task, status, duration, error.
     pub fn run(&self, run: &Run) -> String {
         let at = run.finished_at.or(run.started_at).or(run.scheduled_for);
@@ -287,6 +301,25 @@ mod tests {
             assert_eq!(duration(ms), said);
         }
         assert_eq!(away(1_000, 61_000), "1m 0s ago");
+    }
+
+    /// `list` and `status` said `in 53 s` of a slot that a pause was going to skip.
+    #[test]
+    fn a_slot_within_the_pause_is_said_to_be_held() {
+        let out =
+            Output { colour: false, json: false, quiet: false, progress: false, zone: Tz::UTC };
+        let endless = PauseView { since: 0, until: None };
+        let short = PauseView { since: 0, until: Some(60_000) };
+        for (at, pause, said) in [
+            (53_000, None, "in 53 s"),
+            (53_000, Some(&short), "held by the pause"),
+            (60_000, Some(&short), "in 1m 0s"),
+            (60_000, Some(&endless), "held by the pause"),
+        ] {
+            let told = out.coming(at, 0, pause);
+            assert!(told.ends_with(&format!("({said})")), "{told}");
+        }
+        assert!(out.pause(&endless).contains("until `loopkeeper resume`"), "what ends it");
     }
 
     #[test]

@@ -186,6 +186,7 @@ fn run_runs_list_and_status_have_the_shapes_that_scripts_read() {
     assert!(status.get("pausedUntil").is_none(), "not paused: {status}");
     place.run(&["pause", "--for", "1h"]).exits(0);
     assert!(place.json(&["status"])["pausedUntil"].is_i64(), "ms since 1970");
+    place.run(&["resume"]).exits(0);
 
     place.run(&["run", "--task", "nobody", "--json"]).exits(2).says(&["nobody"]);
     place.run(&["list", "--project", "nowhere"]).exits(2).says(&["nowhere", "project"]);
@@ -210,6 +211,40 @@ fn a_running_task_is_refused_and_a_taken_port_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
     place.run(&["serve", "--port", &port]).exits(4).says(&[&port, "--port 0"]);
+}
+
+/// `status --json` had four counts and nothing of a pause; `list` and `status` called a task armed
+/// whose next slot the pause was going to skip.
+#[test]
+fn a_pause_is_told_by_list_and_status_to_people_and_scripts() {
+    let place = Place::registered();
+    place.write_loop("slow", "0 9 * * *", "demo/echo", "", "Say hello.");
+    place.json(&["list"]);
+    let free = place.json(&["status"]);
+    assert_eq!(free["paused"], Value::Null, "{free}");
+    assert_eq!(free["next"]["name"], "slow", "{free}");
+    assert_eq!(free["stalled"], false, "{free}");
+    for list in ["running", "needsYou", "warnings"] {
+        assert!(free[list].is_array(), "{list}: {free}");
+    }
+    assert!(!place.run(&["status"]).exits(0).out.contains("paused"), "nothing is");
+    for (arguments, until) in
+        [(vec!["pause"], "`loopkeeper resume`"), (vec!["pause", "--for", "9d"], "20")]
+    {
+        place.run(&arguments).exits(0);
+        let said = format!("everything is paused until {until}");
+        let list = place.run(&["list"]).exits(0).says(&[&said]);
+        for part in ["armed, paused", "(held by the pause)"] {
+            assert!(list.out.contains(part), "`{part}`: {list:#?}");
+        }
+        let status = place.run(&["status"]).exits(0);
+        for part in [&said, "(held by the pause)"] {
+            assert!(status.out.contains(part), "`{part}`: {status:#?}");
+        }
+        let paused = &place.json(&["status"])["paused"];
+        assert!(paused["since"].is_i64(), "{paused}");
+        assert_eq!(paused.get("until").map(Value::is_i64), Some(until == "20"), "{paused}");
+    }
 }
 
 /// Names, errors and answers went out as they were, so a loop of somebody's repository could set the

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::failure::{DONE, Outcome};
 use crate::find::{Place, project, warn_of_files};
 use crate::output::{Ink, away, first_line};
-use loopkeeper_engine::view::TaskSummary;
+use loopkeeper_engine::view::{Condition, PauseView, TaskSummary};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -53,19 +53,17 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         return Ok(DONE);
     }
     let now = context.now();
-    let rows: Vec<Vec<String>> =
-        summaries.iter().map(|task| row(context, task, now, project.is_none())).collect();
+    let pause = engine.overview().await?.paused;
+    let row = |task| row(context, task, now, pause.as_ref(), project.is_none());
+    let rows: Vec<Vec<String>> = summaries.iter().map(row).collect();
     let head: &[&str] = if project.is_none() {
         &["TASK", "STATE", "NEXT", "SCHEDULE", "LAST", "PROJECT"]
     } else {
         &["TASK", "STATE", "NEXT", "SCHEDULE", "LAST"]
     };
     context.out.table(head, &rows);
-    if let Some(pause) = engine.overview().await?.paused {
-        let until = pause
-            .until
-            .map_or_else(|| "`loopkeeper resume`".to_owned(), |until| context.out.at(until));
-        context.out.warn(format!("everything is paused until {until}"));
+    if let Some(pause) = &pause {
+        context.out.warn(context.out.pause(pause));
     }
     for task in &summaries {
         for error in &task.file_errors {
@@ -76,7 +74,13 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
     Ok(DONE)
 }
 
-fn row(context: &Context, task: &TaskSummary, now: i64, with_project: bool) -> Vec<String> {
+fn row(
+    context: &Context,
+    task: &TaskSummary,
+    now: i64,
+    pause: Option<&PauseView>,
+    with_project: bool,
+) -> Vec<String> {
     let out = &context.out;
     let words = if task.foreign_zone {
         format!("{} ({})", task.words, task.timezone)
@@ -91,11 +95,13 @@ fn row(context: &Context, task: &TaskSummary, now: i64, with_project: bool) -> V
     let asks = task.asks.iter().find(|ask| ask.answered_at.is_none());
     let state = match asks {
         Some(ask) => format!("{}: {}", out.condition(task.condition), first_line(&ask.text)),
+        None if pause.is_some() && task.condition == Condition::Armed => {
+            out.ink(Ink::Warn, "armed, paused")
+        }
         None => out.condition(task.condition),
     };
-    let next = task
-        .next_run_at
-        .map_or_else(|| out.ink(Ink::Dim, "–"), |at| format!("{} ({})", out.at(at), away(at, now)));
+    let next =
+        task.next_run_at.map_or_else(|| out.ink(Ink::Dim, "–"), |at| out.coming(at, now, pause));
     let mut row = vec![task.name.clone(), state, next, words, last];
     if with_project {
         row.push(task.project_label.clone());

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{DONE, FAILED, Failure, Outcome, UNREACHABLE, USAGE};
 use crate::http;
-use crate::output::{Ink, away, many};
+use crate::output::{Ink, many};
 use loopkeeper_engine::clock::{Clock, SystemClock};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::event::{Event, EventKind};
@@ -118,14 +118,13 @@ async fn greet(context: &Context, engine: &Engine) -> Result<(), Failure> {
             out.line(format!("         {}", out.ink(Ink::Bad, problem)));
         }
     }
+    if let Some(pause) = &overview.paused {
+        out.line(format!("pause:   {}", out.ink(Ink::Warn, &out.pause(pause))));
+    }
     match &overview.next {
         Some(next) => {
-            out.line(format!(
-                "next:    {}  {}  ({})",
-                next.name,
-                out.at(next.at),
-                away(next.at, overview.now)
-            ));
+            let when = out.coming(next.at, overview.now, overview.paused.as_ref());
+            out.line(format!("next:    {}  {when}", next.name));
         }
         None => out.line("next:    nothing is armed"),
     }

@@ -1,8 +1,10 @@
 //! `status`: what is armed, what runs, what needs somebody.
 
 use crate::context::Context;
-use crate::failure::{DONE, Outcome};
-use crate::output::{Ink, away, many};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output::{Ink, many};
+use loopkeeper_engine::engine::Engine;
+use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -10,7 +12,7 @@ pub struct Args {}
 pub async fn run(_: Args, context: &Context) -> Outcome {
     let engine = context.open(false).await?;
     if context.out.json {
-        context.out.value(&engine.status().await?);
+        context.out.value(&whole(&engine).await?);
         return Ok(DONE);
     }
     let overview = engine.overview().await?;
@@ -22,19 +24,13 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
         many(overview.projects, "project")
     ));
     if let Some(pause) = &overview.paused {
-        let until = pause.until.map_or_else(
-            || "until `loopkeeper resume`".to_owned(),
-            |until| format!("until {}", out.at(until)),
-        );
-        out.line(out.ink(Ink::Warn, &format!("paused {until}")));
+        out.line(out.ink(Ink::Warn, &out.pause(pause)));
     }
     match &overview.next {
-        Some(next) => out.line(format!(
-            "next: {}  {}  ({})",
-            next.name,
-            out.at(next.at),
-            away(next.at, overview.now)
-        )),
+        Some(next) => {
+            let when = out.coming(next.at, overview.now, overview.paused.as_ref());
+            out.line(format!("next: {}  {when}", next.name));
+        }
         None => out.line("next: nothing is armed"),
     }
     for run in &overview.running {
@@ -55,4 +51,20 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
         out.line(format!("warning: {}", out.ink(Ink::Warn, warning)));
     }
     Ok(DONE)
+}
+
+/// Returns the four counts that other programs know, and what a person is told beside them.
+async fn whole(engine: &Engine) -> Result<Value, Failure> {
+    let (counts, overview) = (engine.status().await?, engine.overview().await?);
+    let fault = |error: serde_json::Error| Failure::new(FAILED, error.to_string());
+    let mut whole = serde_json::to_value(counts).map_err(fault)?;
+    let mut overview = serde_json::to_value(overview).map_err(fault)?;
+    for name in ["paused", "next", "running", "needsYou", "stalled", "warnings"] {
+        whole[name] = overview[name].take();
+    }
+    // A pause without end says so; it is not left out.
+    if let Some(pause) = whole["paused"].as_object_mut() {
+        pause.entry("until").or_insert(Value::Null);
+    }
+    Ok(whole)
 }

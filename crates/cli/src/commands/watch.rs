@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::{DONE, Outcome};
-use crate::output::{Ink, away, first_line};
+use crate::output::{Ink, first_line};
 use loopkeeper_engine::engine::Engine;
 use loopkeeper_engine::event::{Event, EventKind};
 use loopkeeper_engine::ledger::Status;
@@ -21,13 +21,12 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
         for run in &overview.running {
             context.out.line(context.out.run(run));
         }
+        if let Some(pause) = &overview.paused {
+            context.out.note(context.out.pause(pause));
+        }
         if let Some(next) = overview.next {
-            let when = away(next.at, overview.now);
-            context.out.note(format!(
-                "next: {} {} ({when}); Ctrl-C ends",
-                next.name,
-                context.out.at(next.at)
-            ));
+            let when = context.out.coming(next.at, overview.now, overview.paused.as_ref());
+            context.out.note(format!("next: {} {when}; Ctrl-C ends", next.name));
         }
     }
     let mut end = std::pin::pin!(super::serve::ended());
