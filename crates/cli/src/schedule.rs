@@ -94,7 +94,7 @@ pub fn instant(text: &str, now_ms: i64, zone: Tz) -> Result<i64, Failure> {
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     if let Some(ms) = length_ms(length) {
-        return Ok(now_ms + sign * ms);
+        return Ok(now_ms.saturating_add(sign * ms));
     }
     let today = zone.timestamp_millis_opt(now_ms).single().map(|at| at.date_naive());
     let wall = |date: NaiveDate, time: NaiveTime| {

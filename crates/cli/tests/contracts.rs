@@ -247,6 +247,20 @@ fn a_pause_is_told_by_list_and_status_to_people_and_scripts() {
     }
 }
 
+/// A slip such as `99999999d` was taken, and said as a number of milliseconds.
+#[test]
+fn a_pause_of_more_than_ten_years_is_refused_with_the_limit() {
+    let place = Place::registered();
+    for arguments in
+        [["--for", "99999999d"], ["--for", "9000000000000000s"], ["--until", "2099-01-01"]]
+    {
+        let ran = place.run(&[&["pause"], &arguments[..]].concat()).exits(2);
+        ran.says(&["ten years", "loopkeeper resume"]);
+    }
+    assert_eq!(place.json(&["status"])["paused"], Value::Null, "nothing was paused");
+    place.run(&["pause", "--for", "3600d"]).exits(0);
+}
+
 /// Names, errors and answers went out as they were, so a loop of somebody's repository could set the
 /// terminal's title, wipe its screen, or forge lines.
 #[test]

@@ -4,6 +4,10 @@ use crate::context::Context;
 use crate::failure::{DONE, Failure, Outcome};
 use crate::schedule::instant;
 
+/// How far away the end of a pause may lie, in ms: ten years. What lies beyond is a slip of the
+/// keyboard; who wants no end names none.
+const LONGEST_MS: i64 = 3_653 * 86_400_000;
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How long, as 1h
@@ -20,6 +24,11 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         args.length.or(args.until).map(|text| instant(&text, now, context.out.zone)).transpose()?;
     if let Some(until) = until.filter(|until| *until <= now) {
         return Err(Failure::usage(format!("{} is over", context.out.at(until))));
+    }
+    if until.is_some_and(|until| until - now > LONGEST_MS) {
+        return Err(Failure::usage("that pause would last more than ten years").help(
+            "name an end within ten years, or none: it then lasts until `loopkeeper resume`",
+        ));
     }
     let engine = context.open(false).await?;
     let pause = engine.pause(until).await?;
