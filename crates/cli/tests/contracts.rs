@@ -261,6 +261,27 @@ fn a_pause_of_more_than_ten_years_is_refused_with_the_limit() {
     place.run(&["pause", "--for", "3600d"]).exits(0);
 }
 
+/// A task that nobody knows had `nothing has run yet`, and exit code 0.
+#[test]
+fn runs_of_an_unknown_task_are_refused_and_those_of_a_deleted_one_shown() {
+    let place = Place::registered();
+    place.write_loop("kept", "0 9 * * *", "demo/echo", "", "Say hello.");
+    let create =
+        ["create", "--name", "brief", "--daily", "09:00", "--model", "demo/echo", "--prompt", "hi"];
+    place.run(&create).exits(0);
+    let id = place.json(&["run", "brief"])["task"]["id"].as_str().expect("an id").to_owned();
+    place.run(&["delete", "brief"]).exits(0);
+    place.run(&["runs", "--task", "nosuch"]).exits(2).says(&["no task nosuch", "loopkeeper list"]);
+    for named in [&id, "brief"] {
+        let rows = place.json(&["runs", "--task", named]);
+        assert_eq!(rows[0]["taskName"], "brief", "the history outlives its task: {rows}");
+    }
+    let none = place.run(&["runs", "--task", "brief", "--status", "failed"]).exits(0);
+    assert!(none.out.contains("nothing has run yet"), "known, but without such a row: {none:#?}");
+    let none = place.run(&["runs", "--task", "kept"]).exits(0);
+    assert!(none.out.contains("nothing has run yet"), "it is there: {none:#?}");
+}
+
 /// Names, errors and answers went out as they were, so a loop of somebody's repository could set the
 /// terminal's title, wipe its screen, or forge lines.
 #[test]

@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::failure::{DONE, Failure, Outcome};
 use crate::find::{self, Place, Which, project};
 use crate::output::{Ink, duration, first_line, word};
-use loopkeeper_engine::ledger::{RunFilter, Status};
+use loopkeeper_engine::engine::Engine;
+use loopkeeper_engine::ledger::{Run, RunFilter, Status};
 use loopkeeper_engine::view::RunView;
 use serde_json::Value;
 
@@ -49,6 +50,9 @@ fn status(word: &str) -> Result<Status, String> {
     })
 }
 
+/// How many rows are looked through at once.
+const PAGE: usize = 1_000;
+
 pub async fn run(args: Args, context: &Context) -> Outcome {
     let engine = context.open(false).await?;
     if let Some(One::Show { id }) = args.one {
@@ -74,11 +78,9 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
         let which = Which { name: None, task: Some(task.clone()), place: args.place.clone() };
         match find::task(context, &engine, &which).await {
             Ok(found) => (filter.project, filter.task) = (Some(found.project_id), Some(found.id)),
-            // The history of a task outlives it: then only its id names it.
-            Err(_) => {
-                filter.project =
-                    project(context, &engine, &args.place).await?.map(|project| project.id);
-                filter.task = Some(task);
+            Err(failure) => {
+                let gone = gone(context, &engine, &args.place, &task).await?.ok_or(failure)?;
+                (filter.project, filter.task) = (Some(gone.project_id), Some(gone.task_id));
             }
         }
     } else if !args.all {
@@ -116,6 +118,41 @@ pub async fn run(args: Args, context: &Context) -> Outcome {
             .collect();
     out.table(&["RUN", "AT", "TASK", "STATUS", "TOOK", "WHY"], &table);
     Ok(DONE)
+}
+
+/// Finds the newest row of a task that is gone, by its id or name: the history of a task outlives it.
+/// `None` where no row is of such a task, or where tasks that are there have the name.
+async fn gone(
+    context: &Context,
+    engine: &Engine,
+    place: &Place,
+    task: &str,
+) -> Result<Option<Run>, Failure> {
+    let project = project(context, engine, place).await?.map(|project| project.id);
+    let there = engine.task_summaries(project.as_deref()).await?;
+    if there.iter().any(|one| one.name == task) {
+        return Ok(None);
+    }
+    let mut filter = RunFilter {
+        project,
+        task: Some(task.to_owned()),
+        status: Vec::new(),
+        before: None,
+        limit: 1,
+    };
+    if let Some(run) = engine.runs(&filter).await?.pop() {
+        return Ok(Some(run));
+    }
+    (filter.task, filter.limit) = (None, PAGE);
+    loop {
+        let rows = engine.runs(&filter).await?;
+        filter.before = rows.last().map(|run| run.id);
+        let full = rows.len() == PAGE;
+        let found = rows.into_iter().find(|run| run.task_name == task);
+        if found.is_some() || !full {
+            return Ok(found);
+        }
+    }
 }
 
 fn show(view: &RunView, context: &Context) {
