@@ -282,6 +282,19 @@ fn runs_of_an_unknown_task_are_refused_and_those_of_a_deleted_one_shown() {
     assert!(none.out.contains("nothing has run yet"), "it is there: {none:#?}");
 }
 
+/// `cancel` spoke of what a run asks.
+#[test]
+fn an_unknown_run_is_called_so_by_every_command() {
+    let place = Place::registered();
+    for arguments in
+        [&["answer", "999", "--once"][..], &["cancel", "999"], &["runs", "show", "999"]]
+    {
+        let ran = place.run(arguments).exits(2);
+        assert!(!ran.err.contains("asks"), "{arguments:?}: {ran:#?}");
+        ran.says(&["there is no run 999", "pruned", "loopkeeper runs"]);
+    }
+}
+
 /// Names, errors and answers went out as they were, so a loop of somebody's repository could set the
 /// terminal's title, wipe its screen, or forge lines.
 #[test]

@@ -229,9 +229,9 @@ impl From<crate::runtime::Crashed> for EngineError {
 impl From<LedgerError> for EngineError {
     fn from(error: LedgerError) -> Self {
         match error {
-            LedgerError::NoSuchRun { run } => {
-                EngineError::NotFound(format!("there is no run {run}; it may have been pruned"))
-            }
+            LedgerError::NoSuchRun { run } => EngineError::NotFound(format!(
+                "there is no run {run}, or it was pruned: `loopkeeper runs` lists what there is"
+            )),
             error => EngineError::Unavailable { message: error.to_string(), help: None },
         }
     }

@@ -201,7 +201,15 @@ impl Engine {
                             "run {run} has ended, or this was answered already"
                         )));
                     }
-                    ControlVerdict::Unknown => return Err(no_run(run)),
+                    ControlVerdict::Unknown => {
+                        let known = runtime.ledger.run(run)?.is_some();
+                        return Err(match &control {
+                            Control::Answer { ask, .. } if known => EngineError::NotFound(format!(
+                                "run {run} asks nothing called {ask}: look at what it asks now"
+                            )),
+                            _ => no_run(run),
+                        });
+                    }
                 }
                 let row = runtime.ledger.run(run)?.ok_or_else(|| no_run(run))?.run;
                 Ok(with_memory(runtime, row))
@@ -217,7 +225,7 @@ impl Engine {
 }
 
 fn no_run(run: i64) -> EngineError {
-    EngineError::NotFound(format!("there is no run {run}, or it asks no such thing"))
+    LedgerError::NoSuchRun { run }.into()
 }
 
 fn already_running(key: &TaskKey, run: Option<i64>) -> EngineError {
