@@ -295,6 +295,29 @@ fn an_unknown_run_is_called_so_by_every_command() {
     }
 }
 
+/// `doctor` found an error wherever OpenCode is not installed, though no task needed it.
+#[test]
+fn opencode_is_missed_by_doctor_only_where_a_task_needs_it() {
+    let mut place = Place::registered();
+    let empty = place.root.path().join("programs");
+    std::fs::create_dir_all(&empty).expect("made");
+    place.environment.push(("PATH".into(), empty.to_string_lossy().into_owned()));
+    place.write_loop("echo", "0 9 * * *", "demo/echo", "", "Say hello.");
+    let said = |ran: place::Ran, start: &str| {
+        let found = ran.out.lines().any(|line| {
+            line.starts_with(start) && line.contains("opencode: ") && line.contains("OpenCode")
+        });
+        assert!(found, "{start}: {ran:#?}");
+        ran
+    };
+    let ran = said(place.run(&["doctor"]).exits(0), "warning");
+    assert!(ran.out.contains("No task that is enabled uses it"), "{ran:#?}");
+    place.write_loop("needs", "0 9 * * *", "anthropic/x", "", "Say hello.");
+    said(place.run(&["doctor"]).exits(1), "error");
+    place.run(&["disable", "needs"]).exits(0);
+    said(place.run(&["doctor"]).exits(0), "warning");
+}
+
 /// Names, errors and answers went out as they were, so a loop of somebody's repository could set the
 /// terminal's title, wipe its screen, or forge lines.
 #[test]

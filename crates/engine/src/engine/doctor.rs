@@ -1,6 +1,7 @@
 //! `doctor`: looks at everything that Loopkeeper stands on, and says what to do.
 
 use super::{Engine, Result};
+use crate::agent::AgentKind;
 use crate::claim::WRONG_CLOCK_MS;
 use crate::loops::watch::WatchStatus;
 use crate::runtime::{Runtime, lock};
@@ -52,14 +53,22 @@ impl Engine {
             }
         });
         let health = self.runtime().agents().health().await;
+        // A server that was named and does not answer is a fault whether or not a task needs it.
+        let wanted = !health.own || self.needs_opencode();
         let version = health.version.as_deref().unwrap_or("of unknown version");
         let place = health.url.as_deref().unwrap_or("nowhere yet");
         found.push(match &health.error {
-            Some(error) => finding(
+            Some(error) if wanted => finding(
                 "opencode",
                 Error,
                 error,
                 Some("Loops on demo/… and on commands run without it."),
+            ),
+            Some(error) => finding(
+                "opencode",
+                Warning,
+                error,
+                Some("No task that is enabled uses it: loops on demo/… and on commands run without it."),
             ),
             None if health.healthy && !health.tried => finding(
                 "opencode",
@@ -76,6 +85,15 @@ impl Engine {
             found.push(finding("opencode log", Good, line, None));
         }
         Ok(found)
+    }
+
+    /// Says whether a task that is enabled runs on OpenCode.
+    fn needs_opencode(&self) -> bool {
+        let agents = self.runtime().agents();
+        lock(&self.runtime().board).tasks().any(|(_, task)| {
+            let provider = &task.task.execution.provider_id;
+            task.task.enabled && agents.kind(provider) == AgentKind::Opencode
+        })
     }
 }
 
