@@ -318,6 +318,25 @@ fn opencode_is_missed_by_doctor_only_where_a_task_needs_it() {
     said(place.run(&["doctor"]).exits(0), "warning");
 }
 
+/// Lines of ends had the task's name, lines of what follows from them its id.
+#[test]
+fn serve_calls_a_task_by_its_name_in_every_line() {
+    let mut place = Place::registered();
+    let settings = place.root.path().join("settings.toml");
+    std::fs::write(&settings, "[runs]\npause_after_failures = 1\n").expect("written");
+    place.environment.push(("LOOPKEEPER_CONFIG".into(), settings.to_string_lossy().into_owned()));
+    place.write_loop("broken", "* * * * * *", "demo/fail", "", "Say hello.");
+    let mut command = place.command(&["serve", "--port", "0"]);
+    let mut serve = command.stdout(std::process::Stdio::piped()).spawn().expect("started");
+    let out = std::io::BufReader::new(serve.stdout.take().expect("piped"));
+    let mut lines = std::io::BufRead::lines(out).map_while(Result::ok);
+    let paused = lines.find(|line| line.contains("paused after failures"));
+    serve.kill().expect("killed");
+    serve.wait().expect("ended");
+    let paused = paused.expect("it goes on until then");
+    assert!(paused.contains("  broken  paused"), "the name, not the id: {paused}");
+}
+
 /// Names, errors and answers went out as they were, so a loop of somebody's repository could set the
 /// terminal's title, wipe its screen, or forge lines.
 #[test]

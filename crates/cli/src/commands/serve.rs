@@ -136,6 +136,7 @@ async fn greet(context: &Context, engine: &Engine) -> Result<(), Failure> {
 
 /// Prints each run as it ends, and what waits for a person.
 async fn tell(context: Context, engine: Engine, mut events: Receiver<Event>) {
+    let mut troubles = super::watch::Troubles::default();
     loop {
         let event = match events.recv().await {
             Ok(event) => event,
@@ -143,6 +144,9 @@ async fn tell(context: Context, engine: Engine, mut events: Receiver<Event>) {
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
+        if !context.out.json && !troubles.are_news(&event) {
+            continue;
+        }
         let ends_only = matches!(event.kind, EventKind::RunChanged);
         let lines = super::watch::told(&context, &engine, &event, ends_only).await;
         let out = context.out.clone();

@@ -29,6 +29,7 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
             context.out.note(format!("next: {} {when}; Ctrl-C ends", next.name));
         }
     }
+    let mut troubles = Troubles::default();
     let mut end = std::pin::pin!(super::serve::ended());
     loop {
         let event = tokio::select! {
@@ -37,6 +38,9 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
         };
         match event {
             Ok(event) => {
+                if !context.out.json && !troubles.are_news(&event) {
+                    continue;
+                }
                 for line in told(context, &engine, &event, false).await {
                     context.out.told(&line);
                 }
@@ -46,6 +50,28 @@ pub async fn run(_: Args, context: &Context) -> Outcome {
             }
             Err(RecvError::Closed) => return Ok(DONE),
         }
+    }
+}
+
+/// How long a trouble with files is not told again, in ms: it is met at every look.
+const QUIET_MS: i64 = 60_000;
+
+/// When a trouble with files was told last, as wall time in ms; its line is always the same.
+#[derive(Debug, Default)]
+pub struct Troubles(Option<i64>);
+
+impl Troubles {
+    /// Says whether an event is to be told: all are but a trouble that was told just now.
+    pub fn are_news(&mut self, event: &Event) -> bool {
+        if event.kind != EventKind::FileError {
+            return true;
+        }
+        // A clock that was set back hides nothing.
+        let told = self.0.is_some_and(|told| (0..QUIET_MS).contains(&(event.at - told)));
+        if !told {
+            self.0 = Some(event.at);
+        }
+        !told
     }
 }
 
@@ -101,7 +127,7 @@ pub async fn told(
         EventKind::AutoPaused => "paused after failures in a row; `loopkeeper resume` ends it",
         EventKind::Recovered => "succeeds again",
         EventKind::ApprovalNeeded => "waits for approval: loopkeeper approve",
-        EventKind::FileError => "a file cannot be read: loopkeeper doctor",
+        EventKind::FileError => "a file or the ledger cannot be used: loopkeeper doctor",
         EventKind::Stalled => "the scheduler has stopped looking at the clock",
         EventKind::PersistError => "the end of a run could not be written: loopkeeper status",
         EventKind::TasksChanged
@@ -110,6 +136,39 @@ pub async fn told(
         | EventKind::RunFinished
         | EventKind::RunBlocked => return Vec::new(),
     };
-    let task = event.task_id.as_deref().unwrap_or("");
-    vec![format!("{}  {task}  {what}", out.at(event.at))]
+    let subject = name(engine, event).await.map_or_else(String::new, |name| format!("{name}  "));
+    vec![format!("{}  {subject}{what}", out.at(event.at))]
+}
+
+/// Returns the name of the task that an event is about, as the lines of its runs say it; the id where
+/// the task is gone and no run tells its name.
+async fn name(engine: &Engine, event: &Event) -> Option<String> {
+    let (project, task) = (event.project_id.as_deref()?, event.task_id.as_deref()?);
+    if let Ok(detail) = engine.task(project, task).await {
+        return Some(detail.task.name);
+    }
+    let run = match event.run_id {
+        Some(run) => engine.run(run).await.ok(),
+        None => None,
+    };
+    Some(run.map_or_else(|| task.to_owned(), |view| view.run.task_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ledger that could not be written filled the terminal with one line.
+    #[test]
+    fn a_trouble_with_files_is_told_once_a_minute() {
+        let mut troubles = Troubles::default();
+        let event =
+            |kind, at| Event { id: 1, at, kind, project_id: None, task_id: None, run_id: None };
+        let mut told = |kind, at| troubles.are_news(&event(kind, at));
+        assert!(told(EventKind::FileError, 1_000), "the first one");
+        assert!(!told(EventKind::FileError, 60_999), "within the minute");
+        assert!(told(EventKind::Stalled, 2_000) && told(EventKind::Stalled, 2_001), "all others");
+        assert!(told(EventKind::FileError, 61_000), "it goes on");
+        assert!(told(EventKind::FileError, 500), "a clock that was set back hides nothing");
+    }
 }
