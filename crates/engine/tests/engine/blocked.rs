@@ -31,6 +31,10 @@ async fn an_answer_lets_it_go_on_and_waiting_costs_no_time() {
     // A question at three in the night survives it.
     scene.pass(Duration::from_secs(2 * 3600)).await;
     assert_eq!(host.run(run.id).await.unwrap().run.status, Status::Blocked);
+    let other = host.answer(run.id, "nosuch", &Answer::Once).await.unwrap_err().to_string();
+    assert!(other.contains("asks nothing called nosuch"), "the run is there: {other}");
+    let gone = host.answer(999, "nosuch", &Answer::Once).await.unwrap_err().to_string();
+    assert!(gone.contains("there is no run 999"), "no question is to blame: {gone}");
     let ask = ask_of(&host, run.id).await;
     host.answer(run.id, &ask, &Answer::Once).await.unwrap();
     scene.pass(Duration::from_secs(1)).await;
