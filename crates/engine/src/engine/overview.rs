@@ -7,6 +7,9 @@ use crate::runtime::{Runtime, lock};
 use crate::view::{NextUp, Overview, PauseView, StatusCounts};
 use std::sync::Arc;
 
+/// How long a pause with an end may last: ten years. What lies beyond is a slip of the keyboard.
+const LONGEST_PAUSE_MS: i64 = 3_653 * 86_400_000;
+
 impl Engine {
     /// Returns what the tray and the head of the window show.
     ///
@@ -79,14 +82,24 @@ impl Engine {
     /// Pauses everything until an instant (ms), or until somebody resumes. Runs that go on go on.
     ///
     /// # Errors
-    /// `Invalid` for an instant in the past; `Unavailable` when the ledger cannot be written.
+    /// `Invalid` for an instant in the past or more than ten years away; `Unavailable` when the
+    /// ledger cannot be written.
     pub async fn pause(&self, until: Option<i64>) -> Result<PauseView> {
         let view = self
             .with(move |runtime| {
-                if until.is_some_and(|until| until <= runtime.clock.now_ms()) {
+                let length = until.map(|until| until.saturating_sub(runtime.clock.now_ms()));
+                let wrong = match length {
+                    Some(..=0) => Some("the pause would be over already: name a later time"),
+                    Some(LONGEST_PAUSE_MS..) => Some(
+                        "the pause would last more than ten years: name an earlier end, or none, \
+                         and it lasts until somebody resumes",
+                    ),
+                    _ => None,
+                };
+                if let Some(message) = wrong {
                     return Err(EngineError::Invalid {
                         field: Some("until".to_owned()),
-                        message: "the pause would be over already: name a later time".to_owned(),
+                        message: message.to_owned(),
                     });
                 }
                 runtime.ledger.pause(until)?;

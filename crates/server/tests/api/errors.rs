@@ -101,6 +101,7 @@ async fn what_is_wrong_is_400() {
         ("PATCH", "/api/settings".to_owned(), json!([1])),
         ("POST", "/api/pause".to_owned(), json!({"until": "later"})),
         ("POST", "/api/pause".to_owned(), json!({"until": 5})),
+        ("POST", "/api/pause".to_owned(), json!({"until": 8_641_796_043_067_539_i64})),
     ] {
         let sent = (method != "GET").then_some(body);
         let (status, answer) = world.ask(method, &path, sent.clone()).await;
