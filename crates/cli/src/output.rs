@@ -198,7 +198,7 @@ impl Output {
 
     /// Says when a slot comes, and how far away it is or that the pause of everything holds it.
     pub fn coming(&self, at: i64, now: i64, pause: Option<&PauseView>) -> String {
-        let held = pause.is_some_and(|pause| pause.until.is_none_or(|until| at < until));
+        let held = pause.is_some_and(|pause| pause.holds(at));
         let away = if held { "held by the pause".to_owned() } else { away(at, now) };
         format!("{} ({away})", self.at(at))
     }

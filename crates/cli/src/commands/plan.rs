@@ -198,10 +198,7 @@ fn refusal(task: &TaskPlan, at: i64, world: &World, project: Option<&ProjectView
                 || folder.file_name().is_some_and(|last| last == name.as_str())
         })
     };
-    let paused = world
-        .pause
-        .as_ref()
-        .is_some_and(|pause| at >= pause.since && pause.until.is_none_or(|until| at < until));
+    let paused = world.pause.as_ref().is_some_and(|pause| pause.holds(at));
     if !task.summary.enabled {
         "off"
     } else if !policy.run_on.is_empty() && !policy.run_on.iter().any(here) {

@@ -1,6 +1,6 @@
 //! Every coming occurrence of all tasks, in the order of time.
 
-use super::summaries::{Past, effective, summaries};
+use super::summaries::{Past, auto_paused, effective, summaries};
 use super::{Engine, Result, no_project};
 use crate::runtime::board::BoardTask;
 use crate::runtime::lock;
@@ -9,7 +9,7 @@ use crate::task::TaskKey;
 use crate::task::policy::Policy;
 use crate::view::{TaskSummary, Upcoming};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 /// A task, its rules, and what comes of it.
@@ -62,8 +62,7 @@ impl Engine {
             }
             runtime.sync_unseen();
             let settings = runtime.settings();
-            let paused: HashSet<TaskKey> =
-                runtime.ledger.auto_paused_tasks()?.into_iter().map(|hold| hold.task).collect();
+            let paused = auto_paused(runtime)?;
             let summaries = summaries(runtime, id.as_deref(), Past::All)?;
             let board = lock(&runtime.board);
             let known: Vec<(TaskSummary, BoardTask)> = summaries

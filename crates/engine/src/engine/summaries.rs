@@ -100,6 +100,11 @@ impl Known {
     }
 }
 
+/// Names the tasks that failures in a row paused.
+pub(super) fn auto_paused(runtime: &Runtime) -> Result<HashSet<TaskKey>> {
+    Ok(runtime.ledger.auto_paused_tasks()?.into_iter().map(|hold| hold.task).collect())
+}
+
 /// Draws the summaries of all tasks, or of one project's.
 pub(super) fn summaries(
     runtime: &Arc<Runtime>,

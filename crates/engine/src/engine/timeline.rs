@@ -1,13 +1,13 @@
 //! What happened and what comes, task by task.
 
-use super::summaries::with_memory;
+use super::summaries::{auto_paused, with_memory};
 use super::{Engine, EngineError, Result, no_project};
 use crate::ledger::Run;
 use crate::runtime::board::BoardTask;
 use crate::runtime::lock;
 use crate::task::TaskKey;
 use crate::view::{Lane, PauseView, Timeline, Upcoming};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The most occurrences that one lane lists.
 const MOST: usize = 500;
@@ -48,8 +48,7 @@ impl Engine {
             for run in runtime.ledger.runs_between(from, to)? {
                 runs.entry(run.task()).or_default().push(with_memory(runtime, run));
             }
-            let held: HashSet<TaskKey> =
-                runtime.ledger.auto_paused_tasks()?.into_iter().map(|hold| hold.task).collect();
+            let held = auto_paused(runtime)?;
             let mut lanes = Vec::new();
             for (project_id, task) in tasks {
                 let key = TaskKey::new(&project_id, &task.task.id);

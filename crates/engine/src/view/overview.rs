@@ -74,3 +74,10 @@ pub struct PauseView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
 }
+
+impl PauseView {
+    /// Says whether a slot (ms since 1970) lies within the pause, and so is skipped.
+    pub fn holds(&self, slot: i64) -> bool {
+        slot >= self.since && self.until.is_none_or(|until| slot < until)
+    }
+}
